@@ -1,0 +1,202 @@
+package guard
+
+import "time"
+
+// Rule names a rule and the finding it makes. The names are fixed: files outside
+// the repository are written in them.
+type Rule string
+
+// The rules and findings built so far.
+const (
+	RuleExpired            Rule = "expired"
+	RuleBudgetWarning      Rule = "budget_warning"
+	RuleBudgetExceeded     Rule = "budget_exceeded"
+	RuleUnregistered       Rule = "unregistered"
+	RuleReclaimed          Rule = "reclaimed"
+	RuleOrphanVolume       Rule = "orphan_volume"
+	RulePriceUnknown       Rule = "price_unknown"
+	RulePriceChanged       Rule = "price_changed"
+	RuleUnitMismatch       Rule = "unit_mismatch"
+	RuleScopeBlind         Rule = "scope_blind"
+	RuleAccountUnreachable Rule = "account_unreachable"
+	RuleAccountMismatch    Rule = "account_mismatch"
+	RuleReleaseBlocked     Rule = "release_blocked"
+	RuleReleaseStalled     Rule = "release_stalled"
+	RuleClockJump          Rule = "clock_jump"
+)
+
+// Finding is one thing that is wrong, from when it began until it is right again.
+type Finding struct {
+	// ID is made of the rule, the subject and when it opened.
+	ID   string `json:"id"`
+	Rule Rule   `json:"rule"`
+	// Subject is what it is about: ACCOUNT/ID, ACCOUNT, or "" for guard itself.
+	Subject  string     `json:"subject"`
+	Resource ResourceID `json:"resource,omitzero"`
+	Lease    string     `json:"lease,omitzero"`
+	Since    time.Time  `json:"since"`  // when the condition began
+	Opened   time.Time  `json:"opened"` // when it was told
+	Closed   time.Time  `json:"closed,omitzero"`
+	// Title is one line; Facts are what it was judged on, in order.
+	Title string `json:"title"`
+	Facts []Fact `json:"facts,omitzero"`
+	// Wastes is what it costs per hour, where known.
+	Wastes Money `json:"wastes,omitzero"`
+	Urgent bool  `json:"urgent,omitzero"`
+	// Said is the stages already told ("warn 1h", "80%"), so that none is
+	// told twice.
+	Said []string `json:"said,omitzero"`
+}
+
+// Key identifies a finding while it is open: one open finding per rule and subject.
+func (f Finding) Key() string { return string(f.Rule) + "|" + f.Subject }
+
+// Fact is one thing a judgement rests on.
+type Fact struct {
+	Name   string    `json:"name"`
+	Value  string    `json:"value"`
+	Source string    `json:"source,omitzero"` // who said so
+	At     time.Time `json:"at,omitzero"`     // when it was true
+}
+
+// ReleaseState is a state of the release table.
+type ReleaseState string
+
+// The states; see DESIGN.md, Release.
+const (
+	ReleasePlanned   ReleaseState = "planned"
+	ReleaseNoticed   ReleaseState = "noticed"
+	ReleaseIntended  ReleaseState = "intended"
+	ReleaseIssued    ReleaseState = "issued"
+	ReleaseBlocked   ReleaseState = "blocked"
+	ReleaseDone      ReleaseState = "released"
+	ReleaseWithdrawn ReleaseState = "withdrawn"
+)
+
+// Open reports whether the release is not over.
+func (s ReleaseState) Open() bool { return s != ReleaseDone && s != ReleaseWithdrawn }
+
+// BlockReason is why a release cannot go on without a person or a change.
+type BlockReason string
+
+// The reasons.
+const (
+	BlockPermission BlockReason = "permission"
+	BlockProtected  BlockReason = "protected"
+	BlockAccount    BlockReason = "account_mismatch"
+	BlockProvider   BlockReason = "provider_missing"
+	BlockNotSame    BlockReason = "not_the_same"
+	BlockSurprise   BlockReason = "surprise"
+	BlockClock      BlockReason = "clock_untrusted"
+	BlockUnreadable BlockReason = "unreadable" // the fresh read fails and no hard cap lets it go on
+)
+
+// Cause is what a release comes from.
+type Cause string
+
+// The causes.
+const (
+	CauseExpiry Cause = "expiry"
+	CauseBudget Cause = "budget"
+	CausePerson Cause = "person"
+)
+
+// HardCap reports whether the cause is a cap that never waits for a notice.
+func (c Cause) HardCap() bool { return c == CauseBudget }
+
+// Release is the workflow that ends (or stops) one resource, with proof.
+type Release struct {
+	ID     string     `json:"id"`
+	Lease  string     `json:"lease,omitzero"`
+	Target ResourceID `json:"target"`
+	Action Action     `json:"action"` // release or stop
+	Cause  Cause      `json:"cause"`
+	By     string     `json:"by"` // a person, or "guard"
+	Why    string     `json:"why"`
+	// Created and Identity are what the target must still have: same thing, same account.
+	Created  time.Time `json:"created,omitzero"`
+	Identity string    `json:"identity,omitzero"`
+
+	State  ReleaseState `json:"state"`
+	Reason BlockReason  `json:"reason,omitzero"` // while blocked
+	// Due is when the call is due. NextAt is when the release wants to be looked
+	// at again: a retry, a verification.
+	Due    time.Time `json:"due"`
+	NextAt time.Time `json:"next_at,omitzero"`
+	// Stood is since when the deadline behind it was known (law 7).
+	Stood time.Time `json:"stood,omitzero"`
+
+	PlannedAt  time.Time `json:"planned_at"`
+	NoticedAt  time.Time `json:"noticed_at,omitzero"` // the notice was queued
+	IntendedAt time.Time `json:"intended_at,omitzero"`
+	IssuedAt   time.Time `json:"issued_at,omitzero"` // accepted by the provider
+	VerifyBy   time.Time `json:"verify_by,omitzero"` // alive after this: ask again
+	EndedAt    time.Time `json:"ended_at,omitzero"`
+	BlockedAt  time.Time `json:"blocked_at,omitzero"`
+
+	Attempt   int       `json:"attempt,omitzero"`  // calls made
+	Failures  int       `json:"failures,omitzero"` // since the last good answer
+	Calls     int       `json:"calls,omitzero"`    // calls whose outcome is on record
+	LastError string    `json:"last_error,omitzero"`
+	Paged     time.Time `json:"paged,omitzero"` // when people were last paged about it
+	// Notice is the ID of the notice message; acknowledged there or not.
+	Notice string `json:"notice,omitzero"`
+	// Allowed is set by a person who lets a release through the surprise bound.
+	Allowed string `json:"allowed,omitzero"`
+
+	Receipt *Receipt `json:"receipt,omitzero"`
+}
+
+// Receipt is the proof of a finished release.
+type Receipt struct {
+	Proof     string        `json:"proof"`
+	Readings  []Reading     `json:"readings,omitzero"`
+	GoneAt    time.Time     `json:"gone_at"`
+	ProvenAt  time.Time     `json:"proven_at"`
+	Took      time.Duration `json:"took"` // from the accepted call until it was gone
+	Spend     []Money       `json:"spend,omitzero"`
+	Budget    Money         `json:"budget,omitzero"`
+	Unspent   Money         `json:"unspent,omitzero"`
+	Leftovers []ResourceID  `json:"leftovers,omitzero"` // what still bills
+	Attempts  int           `json:"attempts"`
+}
+
+// Message is one thing people are told, in one channel. It is written in the
+// transaction that causes it and kept until a channel has taken it.
+type Message struct {
+	// ID is derived from cause and state, so that writing it again changes nothing.
+	ID      string `json:"id"`
+	Channel string `json:"channel"`
+	// Thread groups the messages of one instance: its ResourceID.Key, or "".
+	Thread  string       `json:"thread,omitzero"`
+	About   []ResourceID `json:"about,omitzero"`
+	Rule    Rule         `json:"rule,omitzero"`
+	Finding string       `json:"finding,omitzero"`
+	Release string       `json:"release,omitzero"`
+	Urgent  bool         `json:"urgent,omitzero"`
+	// Title and Lines are plain text, never markup: the channel escapes them.
+	Title     string    `json:"title"`
+	Lines     []string  `json:"lines,omitzero"`
+	CreatedAt time.Time `json:"created_at"`
+
+	Attempts  int       `json:"attempts,omitzero"`
+	NextTry   time.Time `json:"next_try,omitzero"`
+	LastError string    `json:"last_error,omitzero"`
+	// Uncertain: a post went out and its fate is not known.
+	Uncertain bool      `json:"uncertain,omitzero"`
+	MayRepeat bool      `json:"may_repeat,omitzero"`
+	Acked     time.Time `json:"acked,omitzero"`
+	Receipt   string    `json:"receipt,omitzero"` // the channel's own ID of it
+}
+
+// JournalEntry is one line of the append-only history.
+type JournalEntry struct {
+	Seq     uint64            `json:"seq"`
+	At      time.Time         `json:"at"`
+	Who     string            `json:"who"`  // a person, or "guard"
+	Verb    string            `json:"verb"` // registered, extended, observed, planned, …
+	Subject string            `json:"subject,omitzero"`
+	Lease   string            `json:"lease,omitzero"`
+	Text    string            `json:"text"`
+	Data    map[string]string `json:"data,omitzero"`
+}

@@ -1,0 +1,186 @@
+package guard
+
+import "time"
+
+// LeaseStatus is where a lease is in its life.
+type LeaseStatus string
+
+// The statuses.
+const (
+	LeaseExpected LeaseStatus = "expected" // registered, not seen yet
+	LeaseActive   LeaseStatus = "active"
+	LeaseStopped  LeaseStatus = "stopped"
+	LeaseGone     LeaseStatus = "gone"     // ended, not by guard
+	LeaseReleased LeaseStatus = "released" // ended by guard, with proof
+)
+
+// Open reports whether the lease still claims something.
+func (s LeaseStatus) Open() bool { return s != LeaseGone && s != LeaseReleased }
+
+// Action is what is done at a limit, or by a rule.
+type Action string
+
+// The actions.
+const (
+	ActAlert   Action = "alert"
+	ActStop    Action = "stop"
+	ActRelease Action = "release"
+)
+
+// Lease is a person's claim on an instance until a time and up to a cap.
+type Lease struct {
+	ID       string     `json:"id"`
+	Resource ResourceID `json:"resource"`
+	// ResourceCreated is the provider's creation time as first recorded. A thing
+	// of the same ID with another one is not the same thing.
+	ResourceCreated time.Time `json:"resource_created,omitzero"`
+	Identity        string    `json:"identity,omitzero"` // of the account, at registration
+	Purpose         string    `json:"purpose"`
+	Owner           string    `json:"owner"`
+	RegisteredAt    time.Time `json:"registered_at"`
+	ExpiresAt       time.Time `json:"expires_at,omitzero"`
+	Budget          Money     `json:"budget,omitzero"` // the cap; unset: none
+	// Price is the whole machine's rate as a person stated it; it overrides.
+	Price   Rate              `json:"price,omitzero"`
+	Tags    map[string]string `json:"tags,omitzero"`
+	OnLimit Action            `json:"on_limit"`
+	Grace   time.Duration     `json:"grace"`
+	Status  LeaseStatus       `json:"status"`
+
+	Protected   bool   `json:"protected,omitzero"` // by an admin; outlives every limit
+	ProtectedBy string `json:"protected_by,omitzero"`
+	Holds       []Hold `json:"holds,omitzero"`
+	NoGPUOK     bool   `json:"no_gpu_ok,omitzero"`
+	// AllowUnprotect: the owner lets guard strip provider protection, where
+	// limits.forced_unprotect does too.
+	AllowUnprotect bool `json:"allow_unprotect,omitzero"`
+
+	// TagsWritten is the content of the tags last written to the provider; the
+	// write is repeated until it equals what is wanted.
+	TagsWritten string `json:"tags_written,omitzero"`
+
+	EndedAt   time.Time `json:"ended_at,omitzero"`
+	EndedHow  How       `json:"ended_how,omitzero"`
+	Estimated bool      `json:"estimated,omitzero"` // EndedAt is the latest it can have been
+	UpdatedAt time.Time `json:"updated_at"`
+	UpdatedBy string    `json:"updated_by"`
+}
+
+// Hold puts off what limits would do, until a time. A ceiling does not heed it.
+type Hold struct {
+	Until  time.Time `json:"until"`
+	By     string    `json:"by"`
+	Reason string    `json:"reason,omitzero"`
+	Since  time.Time `json:"since"`
+}
+
+// HeldUntil is the end of the last hold in force at t; zero where none is.
+func (l Lease) HeldUntil(t time.Time) time.Time {
+	var until time.Time
+	for _, h := range l.Holds {
+		if h.Until.After(t) && h.Until.After(until) {
+			until = h.Until
+		}
+	}
+	return until
+}
+
+// DeadlineReason is which limit a deadline comes from.
+type DeadlineReason string
+
+// The reasons.
+const (
+	DeadlineExpiry DeadlineReason = "expiry"
+	DeadlineBudget DeadlineReason = "budget"
+)
+
+// Deadline is when one limit of a lease will be reached and acted on, solved
+// for, not polled for.
+type Deadline struct {
+	Reason DeadlineReason `json:"reason"`
+	// Limit is when the limit itself is crossed; Due is when the call is due:
+	// the same, or for money earlier by Lead, so that spend lands under the cap.
+	Limit time.Time     `json:"limit"`
+	Due   time.Time     `json:"due"`
+	Lead  time.Duration `json:"lead,omitzero"`
+	// Stood is since when the ledger has held a deadline at or before this one
+	// plus an hour: how long people could have known.
+	Stood time.Time `json:"stood"`
+	// Candidate is an earlier deadline that one odd fact would make; it is
+	// adopted only after a second reading and notice (law 8).
+	Candidate *Candidate `json:"candidate,omitzero"`
+}
+
+// Candidate is a deadline that waits for a second reading.
+type Candidate struct {
+	Limit    time.Time `json:"limit"`
+	Due      time.Time `json:"due"`
+	First    time.Time `json:"first"`    // when it was first solved so
+	Readings int       `json:"readings"` // how many observations agree, the first included
+	Why      string    `json:"why"`
+}
+
+// Segment is a stretch of time in which one thing billed at one rate. Spend is
+// computed from segments, never kept as a running sum.
+type Segment struct {
+	Resource ResourceID `json:"resource"`
+	// Lease is whose budget it counts to; "" for an unregistered resource.
+	Lease string `json:"lease,omitzero"`
+	// State is the state it bills for: running or stopped.
+	State State `json:"state"`
+	Rate  Rate  `json:"rate"` // unknown where it is unknown
+	// From inclusive, To exclusive; a zero To is still open.
+	From time.Time `json:"from"`
+	To   time.Time `json:"to,omitzero"`
+	// Granularity and Minimum round the whole run of consecutive segments of
+	// one resource that bill the same state.
+	Granularity time.Duration `json:"granularity,omitzero"`
+	Minimum     time.Duration `json:"minimum,omitzero"`
+	// Estimated: an end is the latest or earliest it can have been.
+	Estimated bool `json:"estimated,omitzero"`
+	// Provisional: the rate was read once and not confirmed yet. Was is the
+	// rate before, put back if the next readings say so.
+	Provisional int   `json:"provisional,omitzero"` // readings that agree so far
+	Was         *Rate `json:"was,omitzero"`
+}
+
+// Metered is the meter's record of one resource: its segments, oldest first.
+type Metered struct {
+	Resource ResourceID `json:"resource"`
+	Lease    string     `json:"lease,omitzero"`
+	Segments []Segment  `json:"segments"`
+	// Odd is a reported rate more than 30-fold off, not adopted (unit_mismatch).
+	Odd      *Rate     `json:"odd,omitzero"`
+	OddSince time.Time `json:"odd_since,omitzero"`
+}
+
+// Plan is what the meter solved for one lease.
+type Plan struct {
+	Lease     string     `json:"lease"`
+	Deadlines []Deadline `json:"deadlines,omitzero"`
+	// Unknown tells that part of the family has no known rate or another
+	// currency, so that spend is at least what is computed.
+	Unknown  []string  `json:"unknown,omitzero"`
+	SolvedAt time.Time `json:"solved_at"`
+}
+
+// Deadline returns the plan's deadline of a reason.
+func (p Plan) Deadline(reason DeadlineReason) (Deadline, bool) {
+	for _, d := range p.Deadlines {
+		if d.Reason == reason {
+			return d, true
+		}
+	}
+	return Deadline{}, false
+}
+
+// Next returns the deadline that is due first.
+func (p Plan) Next() (Deadline, bool) {
+	var first Deadline
+	for _, d := range p.Deadlines {
+		if first.Due.IsZero() || d.Due.Before(first.Due) {
+			first = d
+		}
+	}
+	return first, !first.Due.IsZero()
+}

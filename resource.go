@@ -1,0 +1,331 @@
+package guard
+
+import (
+	"strings"
+	"time"
+)
+
+// Kind is what sort of cloud thing a resource is.
+type Kind string
+
+// The kinds.
+const (
+	Instance    Kind = "instance"
+	Volume      Kind = "volume"
+	Snapshot    Kind = "snapshot"
+	Image       Kind = "image"
+	Address     Kind = "address"
+	Filesystem  Kind = "filesystem"
+	SpotRequest Kind = "spot_request"
+)
+
+// ResourceID names one thing in one account. Scope (a region, a zone) is a hint
+// for the adapter and not part of the identity: compare by Key.
+type ResourceID struct {
+	Account string `json:"account"`
+	Kind    Kind   `json:"kind"`
+	Scope   string `json:"scope,omitzero"`
+	ID      string `json:"id"`
+}
+
+// String is what people type and read: ACCOUNT/ID.
+func (r ResourceID) String() string { return r.Account + "/" + r.ID }
+
+// Key identifies the thing in maps and in the ledger.
+func (r ResourceID) Key() string { return r.Account + "/" + string(r.Kind) + "/" + r.ID }
+
+// IsZero reports whether nothing is named.
+func (r ResourceID) IsZero() bool { return r.ID == "" }
+
+// ParseID reads ACCOUNT/ID; the ID may itself contain slashes.
+func ParseID(s string) (account, id string, ok bool) {
+	account, id, ok = strings.Cut(s, "/")
+	return account, id, ok && account != "" && id != ""
+}
+
+// State is the power state of a resource in our words; the provider's own word
+// is kept beside it. A thing without a power state is Running while it exists.
+type State string
+
+// The states. StateUnknown is a word that the adapter does not know: it bills.
+const (
+	StateUnknown      State = "unknown"
+	StateProvisioning State = "provisioning"
+	StateRunning      State = "running"
+	StateStopping     State = "stopping"
+	StateStopped      State = "stopped"
+	StateReleasing    State = "releasing" // accepted by the provider, not yet gone
+	StateGone         State = "gone"      // terminal: will never run or bill again
+)
+
+// Tri is yes, no or not known. The zero value is not known.
+type Tri string
+
+// The three answers.
+const (
+	Unknown Tri = ""
+	Yes     Tri = "yes"
+	No      Tri = "no"
+)
+
+// TriOf turns a definite answer into a Tri.
+func TriOf(b bool) Tri {
+	if b {
+		return Yes
+	}
+	return No
+}
+
+// String is yes, no or unknown.
+func (t Tri) String() string {
+	if t == Unknown {
+		return "unknown"
+	}
+	return string(t)
+}
+
+// Tags that guard writes on what it keeps a lease for.
+const (
+	TagLease      = "guard:lease"
+	TagPurpose    = "guard:purpose"
+	TagExpires    = "guard:expires"    // RFC 3339, UTC
+	TagDeployment = "guard:deployment" // the random ID of the ledger that acts here
+)
+
+// Child is something attached to an instance that may outlive it.
+type Child struct {
+	ID ResourceID `json:"id"`
+	// GoesWithInstance: does the provider delete it when the instance goes?
+	GoesWithInstance Tri `json:"goes_with_instance,omitzero"`
+}
+
+// How says by whose hand something ended.
+type How string
+
+// The ways to end.
+const (
+	ByRelease  How = "release"  // guard
+	ByReclaim  How = "reclaim"  // the provider took a spot instance back
+	ByOutside  How = "outside"  // somebody in the console or with another tool
+	ByPlatform How = "platform" // the provider, for its own reasons (balance, maintenance)
+)
+
+// Resource is one thing as a provider reports it at one moment. Text in it comes
+// from outside and is untrusted; adapters bound its length and never put a
+// secret into it.
+type Resource struct {
+	ID       ResourceID `json:"id"`
+	Name     string     `json:"name,omitzero"`
+	State    State      `json:"state"`
+	RawState string     `json:"raw_state,omitzero"` // the provider's own word
+	// Created is the provider's creation or launch time; zero where not told.
+	Created time.Time `json:"created,omitzero"`
+	// Changed is when the provider says the present state began; zero where not told.
+	Changed time.Time `json:"changed,omitzero"`
+	// Ended is how a terminal or stopped state came about, where the provider tells.
+	Ended How `json:"ended,omitzero"`
+
+	Type     string            `json:"type,omitzero"` // the provider's size name: p4d.24xlarge
+	GPUs     int               `json:"gpus,omitzero"`
+	HasGPU   Tri               `json:"has_gpu,omitzero"` // unknown where the adapter cannot tell
+	GPUModel string            `json:"gpu_model,omitzero"`
+	Spot     bool              `json:"spot,omitzero"`
+	Tags     map[string]string `json:"tags,omitzero"`
+	SizeGB   int64             `json:"size_gb,omitzero"`
+
+	// Rate is what it bills while it runs (or exists); StoppedRate while stopped.
+	// The rate of attached children is theirs, not in here.
+	Rate        Rate `json:"rate,omitzero"`
+	StoppedRate Rate `json:"stopped_rate,omitzero"`
+	// Bills is whether its own meter runs in the present state.
+	Bills Tri `json:"bills,omitzero"`
+	// StopSaves is what a stop of this very thing would save.
+	StopSaves StopEffect `json:"stop_saves,omitzero"`
+
+	Parent   ResourceID `json:"parent,omitzero"`   // what it hangs on: an instance for a volume, a spot request for an instance
+	Children []Child    `json:"children,omitzero"` // what hangs on it
+	Source   string     `json:"source,omitzero"`   // of a snapshot: the volume's ID
+	UsedBy   []string   `json:"used_by,omitzero"`  // of a snapshot: images that need it
+
+	// ReleaseProtected and StopProtected tell of the provider's own protection;
+	// unknown where only a special call would tell.
+	ReleaseProtected Tri `json:"release_protected,omitzero"`
+	StopProtected    Tri `json:"stop_protected,omitzero"`
+}
+
+// Live reports whether the thing still exists, as far as its state tells.
+func (r Resource) Live() bool { return r.State != StateGone }
+
+// BillingRate is the rate of the present state. Provisioning, stopping and
+// unknown states count as running; stopped counts at StoppedRate unless a stop
+// saves nothing. Whether anything bills at all is Bills' to say.
+func (r Resource) BillingRate() Rate {
+	if r.State == StateStopped && r.StopSaves != StopSavesNothing {
+		return r.StoppedRate
+	}
+	return r.Rate
+}
+
+// StopEffect is what stopping an instance does to its bill.
+type StopEffect string
+
+// The effects. The zero value is not known and is treated as nothing.
+const (
+	StopUnknown      StopEffect = ""
+	StopSavesNothing StopEffect = "nothing"
+	StopSavesCompute StopEffect = "compute" // disks and addresses go on
+	StopSavesAll     StopEffect = "all"
+	StopUnsupported  StopEffect = "unsupported"
+)
+
+// Identity is whose credentials an account's are.
+type Identity struct {
+	// ID is the provider's account or project number, or a key's fingerprint.
+	ID string `json:"id"`
+	// Strong is true where ID names the account itself; a weak identity only
+	// tells one key from another.
+	Strong bool `json:"strong"`
+	// Self is the ID of the instance guard runs on, where the adapter can tell.
+	Self string `json:"self,omitzero"`
+}
+
+// Verdict is what a read by ID found.
+type Verdict string
+
+// The verdicts. Only VerdictFound and VerdictAbsent say anything of the thing.
+const (
+	VerdictUnknown Verdict = "unknown" // the read failed or was ambiguous
+	VerdictFound   Verdict = "found"
+	VerdictAbsent  Verdict = "absent" // the provider says that it has no such thing
+)
+
+// Lookup is the answer of a provider to one ID.
+type Lookup struct {
+	ID       ResourceID
+	Verdict  Verdict
+	Resource Resource // where found; State is StateGone for a tombstone
+	Err      error    // why unknown; wraps an error kind
+}
+
+// Truths are the facts of a provider that an adapter declares as data.
+type Truths struct {
+	// Granularity and Minimum of billing: AWS Linux 1 s and 60 s.
+	Granularity time.Duration `json:"granularity"`
+	Minimum     time.Duration `json:"minimum"`
+	// ReleaseLead is how long from the call until billing ends, at most, as far
+	// as is known; measured releases lengthen it, never shorten it.
+	ReleaseLead time.Duration `json:"release_lead"`
+	// ImmutableIDs: an ID never names another thing later.
+	ImmutableIDs bool `json:"immutable_ids"`
+	// HasGet: single things can be read by ID.
+	HasGet bool `json:"has_get"`
+	// TerminalBilling: a terminal state is the provider's word that billing ended.
+	TerminalBilling bool `json:"terminal_billing"`
+	// Stop is the usual effect of a stop; Resource.StopSaves overrides it.
+	Stop StopEffect `json:"stop"`
+	// PriceUnit is the unit of the prices that the API reports: machine or gpu.
+	PriceUnit string `json:"price_unit"`
+	// DeleteLeaves are the kinds that may survive the release of an instance.
+	DeleteLeaves []Kind `json:"delete_leaves"`
+	// ReclaimShows says in a few words what a spot reclaim looks like.
+	ReclaimShows string `json:"reclaim_shows"`
+	// CallsPerSecond is the rate limit guard keeps to; 0 means none.
+	CallsPerSecond float64 `json:"calls_per_second"`
+}
+
+// Reading is one time that a resource was looked at.
+type Reading struct {
+	At       time.Time `json:"at"`
+	Verdict  Verdict   `json:"verdict"`
+	State    State     `json:"state,omitzero"`
+	Identity string    `json:"identity,omitzero"`
+	// ByID is true for a read by ID, false for an absence from a complete list.
+	ByID bool `json:"by_id,omitzero"`
+}
+
+// Change is a state or price of a resource from a moment on, not yet metered.
+type Change struct {
+	At    time.Time  `json:"at"`
+	State State      `json:"state"`
+	Bills Tri        `json:"bills,omitzero"`
+	Rate  Rate       `json:"rate,omitzero"`
+	Saves StopEffect `json:"saves,omitzero"`
+}
+
+// Gone is the proof that a resource is gone.
+type Gone struct {
+	// At is when its meter stopped, as exactly as is known; Estimated tells
+	// that it may have been earlier.
+	At        time.Time `json:"at"`
+	Estimated bool      `json:"estimated,omitzero"`
+	How       How       `json:"how"`
+	// Proof is "terminal state" or "absence only".
+	Proof    string    `json:"proof"`
+	Readings []Reading `json:"readings,omitzero"`
+	ProvenAt time.Time `json:"proven_at"`
+}
+
+// The words of Gone.Proof and of a receipt.
+const (
+	ProofTerminal = "terminal state"
+	ProofAbsence  = "absence only"
+)
+
+// Observed is what the ledger knows of one resource.
+type Observed struct {
+	Resource  Resource  `json:"resource"`
+	Identity  string    `json:"identity"` // the account identity it was seen under
+	FirstSeen time.Time `json:"first_seen"`
+	// Seen is when it was last positively read. It is written only together with
+	// a change, so for "how fresh" see ScopeStatus.Complete too.
+	Seen time.Time `json:"seen"`
+	// Instance is the instance a child was last attached to; kept after that goes.
+	Instance   ResourceID `json:"instance,omitzero"`
+	DetachedAt time.Time  `json:"detached_at,omitzero"` // first seen without a parent
+	// Absent are the readings since it was last found, oldest first.
+	Absent []Reading `json:"absent,omitzero"`
+	Gone   *Gone     `json:"gone,omitzero"`
+	// Pending are changes that the meter has not turned into segments yet.
+	Pending []Change `json:"pending,omitzero"`
+}
+
+// Live reports whether it is not proven gone.
+func (o Observed) Live() bool { return o.Gone == nil }
+
+// ScopeStatus is how well guard sees one scope (region, zone) of an account.
+type ScopeStatus struct {
+	Account  string    `json:"account"`
+	Scope    string    `json:"scope"`
+	Kind     Kind      `json:"kind"`
+	Complete time.Time `json:"complete,omitzero"` // last complete list
+	Failing  time.Time `json:"failing,omitzero"`  // first failure since then
+	Error    string    `json:"error,omitzero"`
+}
+
+// AccountStatus is what the ledger knows of one configured account.
+type AccountStatus struct {
+	Name     string   `json:"name"`
+	Provider string   `json:"provider"`
+	Mode     Mode     `json:"mode"`
+	Identity Identity `json:"identity,omitzero"` // the one first recorded
+	// Mismatch is the identity that answers now, where it is another one.
+	Mismatch string `json:"mismatch,omitzero"`
+	// Polled is the last poll that reached the provider; Failing the first
+	// failure since then.
+	Polled  time.Time `json:"polled,omitzero"`
+	Failing time.Time `json:"failing,omitzero"`
+	Error   string    `json:"error,omitzero"`
+	// FreshFrom: limits that were due before this moment get fresh notice
+	// (switch to enforce, long down-time, restore). See DESIGN law 8.
+	FreshFrom time.Time `json:"fresh_from,omitzero"`
+	FreshWhy  string    `json:"fresh_why,omitzero"`
+}
+
+// Mode says whether guard acts in an account.
+type Mode string
+
+// The modes.
+const (
+	Observe Mode = "observe"
+	Enforce Mode = "enforce"
+)
