@@ -1,0 +1,53 @@
+package daemon
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"guard"
+)
+
+func TestListenUnix(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "guard.sock")
+	l, err := ListenUnix(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mode := info.Mode().Perm(); mode != 0o600 {
+		t.Errorf("socket mode %o, want 600", mode)
+	}
+	if _, err := ListenUnix(t.Context(), path); !errors.Is(err, guard.ErrLocked) || !strings.Contains(err.Error(), path) {
+		t.Errorf("a socket in use: %v", err)
+	}
+	// A process that dies leaves its socket behind.
+	l.(interface{ SetUnlinkOnClose(bool) }).SetUnlinkOnClose(false)
+	l.Close()
+	l, err = ListenUnix(t.Context(), path)
+	if err != nil {
+		t.Fatalf("a dead socket: %v", err)
+	}
+	l.Close()
+
+	if err := os.WriteFile(path, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ListenUnix(t.Context(), path); !errors.Is(err, guard.ErrConflict) {
+		t.Errorf("an ordinary file: %v", err)
+	}
+	if b, _ := os.ReadFile(path); string(b) != "precious" {
+		t.Error("the file was touched")
+	}
+	if _, err := ListenUnix(t.Context(), filepath.Join(t.TempDir(), "no", "x.sock")); !errors.Is(err, guard.ErrInvalid) {
+		t.Errorf("a missing directory: %v", err)
+	}
+	if _, err := ListenUnix(t.Context(), "/tmp/"+strings.Repeat("x", 120)); !errors.Is(err, guard.ErrInvalid) {
+		t.Errorf("a long path: %v", err)
+	}
+}

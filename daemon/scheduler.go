@@ -1,0 +1,319 @@
+package daemon
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sort"
+	"sync"
+	"time"
+
+	"guard"
+)
+
+// Loop is one piece of the daemon's work that the scheduler drives. Once does
+// what is due at the instant and returns when it wants to run next; a zero next
+// means "only when kicked". It never sleeps inside and never runs twice at once.
+type Loop interface {
+	Name() string
+	Once(ctx context.Context, at guard.Instant) (next guard.Instant, err error)
+}
+
+const (
+	// maxWait bounds a real wait: after it the clocks are compared again, so a
+	// stepped clock or a sleeping machine is noticed within it.
+	maxWait = 30 * time.Second
+	// maxRun bounds one run of a loop; loops bound their own calls well below.
+	maxRun = 5 * time.Minute
+	// afterPanic is when a loop that panicked is tried again.
+	afterPanic = 30 * time.Second
+	// stepped is how far wall and elapsed time drift apart between two wakes
+	// before all loops solve their deadlines again.
+	stepped = time.Second
+)
+
+// Scheduler runs loops at the instants they ask for. It is ordered by elapsed
+// time; the same scheduler serves production (Run), the demo (Run on sped-up
+// time) and the simulation (RunDue on virtual time).
+type Scheduler struct {
+	log *slog.Logger
+
+	mu      sync.Mutex
+	entries map[string]*entry
+	queue   queue
+	order   int
+	offset  time.Duration // wall minus elapsed at the last wake
+	synced  bool
+	wake    chan struct{}
+	running sync.WaitGroup
+	paused  bool
+}
+
+type entry struct {
+	loop    Loop
+	next    guard.Instant // zero: only when kicked
+	order   int
+	pos     int // in the queue; -1 where it is not
+	running bool
+	kicked  bool // run again as soon as the present run ends
+	removed bool
+	status  LoopStatus
+}
+
+// LoopStatus is how one loop is doing, for the health endpoint.
+type LoopStatus struct {
+	Name    string        `json:"name"`
+	Last    time.Time     `json:"last,omitzero"` // start of the last run, UTC
+	Next    time.Time     `json:"next,omitzero"` // zero: when kicked
+	Took    time.Duration `json:"took"`
+	Error   string        `json:"error,omitzero"`
+	Since   guard.Instant `json:"-"` // start of the run in progress
+	Running bool          `json:"running"`
+	Runs    uint64        `json:"runs"`
+}
+
+// NewScheduler makes an empty scheduler.
+func NewScheduler(log *slog.Logger) *Scheduler {
+	return &Scheduler{log: log, entries: map[string]*entry{}, wake: make(chan struct{}, 1)}
+}
+
+// Replace swaps the whole set of loops: it waits for the runs in progress, drops
+// the loops that are not in the new set and makes every new one due at once.
+// Loops start in the order given.
+func (s *Scheduler) Replace(ctx context.Context, loops []Loop, at guard.Instant) error {
+	s.mu.Lock()
+	s.paused = true
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.paused = false
+		s.mu.Unlock()
+		s.nudge()
+	}()
+	done := make(chan struct{})
+	go func() { s.running.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return fmt.Errorf("%w: loops still running: %v", guard.ErrUnavailable, context.Cause(ctx))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.entries {
+		e.removed = true
+	}
+	s.entries, s.queue = map[string]*entry{}, nil
+	for _, l := range loops {
+		if s.entries[l.Name()] != nil {
+			return fmt.Errorf("%w: two loops named %q", guard.ErrConflict, l.Name())
+		}
+		s.order++
+		e := &entry{loop: l, order: s.order, pos: -1, status: LoopStatus{Name: l.Name()}}
+		s.entries[l.Name()] = e
+		s.schedule(e, at)
+	}
+	return nil
+}
+
+// Kick makes a loop due now; while it runs, it runs once more afterwards. An
+// unknown name does nothing: the loop was removed by a reload.
+func (s *Scheduler) Kick(name string) {
+	s.mu.Lock()
+	e := s.entries[name]
+	if e != nil {
+		e.kicked = true
+	}
+	s.mu.Unlock()
+	if e != nil {
+		s.nudge()
+	}
+}
+
+func (s *Scheduler) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// schedule puts an idle entry into the queue for its next run.
+func (s *Scheduler) schedule(e *entry, next guard.Instant) {
+	e.next = next
+	e.status.Next = next.Wall
+	switch {
+	case next.IsZero() && e.pos >= 0:
+		heap.Remove(&s.queue, e.pos)
+	case next.IsZero():
+	case e.pos >= 0:
+		heap.Fix(&s.queue, e.pos)
+	default:
+		heap.Push(&s.queue, e)
+	}
+}
+
+// take marks the loops due at the instant as running and returns them in the
+// order of their time, then of their start.
+func (s *Scheduler) take(at guard.Instant) []*entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.paused {
+		return nil
+	}
+	offset := at.Wall.Sub(time.Unix(0, 0)) - at.Elapsed
+	if drift := offset - s.offset; s.synced && (drift > stepped || drift < -stepped) {
+		s.log.Warn("clock stepped", "by", drift.String())
+		for _, e := range s.entries {
+			e.kicked = true
+		}
+	}
+	s.offset, s.synced = offset, true
+	var due []*entry
+	for s.queue.Len() > 0 && s.queue[0].next.Elapsed <= at.Elapsed {
+		due = append(due, heap.Pop(&s.queue).(*entry))
+	}
+	var kicked []*entry
+	for _, e := range s.entries {
+		if e.kicked && !e.running && e.pos >= 0 {
+			heap.Remove(&s.queue, e.pos)
+			kicked = append(kicked, e)
+		} else if e.kicked && !e.running && !contains(due, e) {
+			kicked = append(kicked, e)
+		}
+	}
+	sort.Slice(kicked, func(i, j int) bool { return kicked[i].order < kicked[j].order })
+	due = append(due, kicked...)
+	for _, e := range due {
+		e.running, e.kicked = true, false
+		e.status.Running, e.status.Last, e.status.Since = true, at.Wall, at
+		s.running.Add(1)
+	}
+	return due
+}
+
+func contains(es []*entry, e *entry) bool {
+	for _, x := range es {
+		if x == e {
+			return true
+		}
+	}
+	return false
+}
+
+// run performs one run of a loop and schedules the next.
+func (s *Scheduler) run(ctx context.Context, e *entry, at guard.Instant, now func() guard.Instant) {
+	defer s.running.Done()
+	next, err := s.once(ctx, e.loop, at)
+	end := now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.running = false
+	e.status.Running, e.status.Took = false, end.Sub(at)
+	e.status.Runs++
+	e.status.Error = ""
+	if err != nil && ctx.Err() == nil {
+		e.status.Error = err.Error()
+		s.log.Warn("loop failed", "loop", e.loop.Name(), "error", err.Error())
+		if next.IsZero() {
+			next = end.Add(afterPanic)
+		}
+	}
+	if !e.removed {
+		s.schedule(e, next)
+	}
+	s.nudge()
+}
+
+func (s *Scheduler) once(ctx context.Context, l Loop, at guard.Instant) (next guard.Instant, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.log.Error("loop panicked", "loop", l.Name(), "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			next, err = at.Add(afterPanic), fmt.Errorf("%w: loop %s panicked; tried again in %s", guard.ErrUnavailable, l.Name(), afterPanic)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(guard.WithInstant(ctx, at), maxRun)
+	defer cancel()
+	return l.Once(ctx, at)
+}
+
+// RunDue runs, one after the other on this goroutine, everything that is due at
+// the instant, what that kicks included, and reports whether anything ran.
+func (s *Scheduler) RunDue(ctx context.Context, at guard.Instant) bool {
+	due := s.take(at)
+	for _, e := range due {
+		s.run(ctx, e, at, func() guard.Instant { return at })
+	}
+	return len(due) > 0
+}
+
+// Next is when the next loop wants to run; false where all wait for a kick.
+func (s *Scheduler) Next() (guard.Instant, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.queue.Len() == 0 {
+		return guard.Instant{}, false
+	}
+	return s.queue[0].next, true
+}
+
+// Run drives the loops until ctx ends, then waits for the runs in progress. now
+// tells the time; wait returns after d of it, or when ctx ends or wake is
+// signalled.
+func (s *Scheduler) Run(ctx context.Context, now func() guard.Instant, wait func(ctx context.Context, d time.Duration, wake <-chan struct{})) {
+	for ctx.Err() == nil {
+		at := now()
+		for _, e := range s.take(at) {
+			go s.run(ctx, e, at, now)
+		}
+		d := maxWait
+		if next, ok := s.Next(); ok {
+			d = min(d, max(0, next.Sub(now())))
+		}
+		wait(ctx, d, s.wake)
+	}
+	s.running.Wait()
+}
+
+// Status tells how every loop is doing, in the order they were started.
+func (s *Scheduler) Status() []LoopStatus {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	es := make([]*entry, 0, len(s.entries))
+	for _, e := range s.entries {
+		es = append(es, e)
+	}
+	sort.Slice(es, func(i, j int) bool { return es[i].order < es[j].order })
+	out := make([]LoopStatus, len(es))
+	for i, e := range es {
+		out[i] = e.status
+	}
+	return out
+}
+
+// queue is a heap of entries by elapsed time, then by order of start.
+type queue []*entry
+
+func (q queue) Len() int { return len(q) }
+func (q queue) Less(i, j int) bool {
+	if q[i].next.Elapsed != q[j].next.Elapsed {
+		return q[i].next.Elapsed < q[j].next.Elapsed
+	}
+	return q[i].order < q[j].order
+}
+func (q queue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].pos, q[j].pos = i, j
+}
+func (q *queue) Push(x any) {
+	e := x.(*entry)
+	e.pos = len(*q)
+	*q = append(*q, e)
+}
+func (q *queue) Pop() any {
+	old := *q
+	e := old[len(old)-1]
+	e.pos = -1
+	*q = old[:len(old)-1]
+	return e
+}
