@@ -1,0 +1,226 @@
+// Package wire is the bodies of the HTTP API, shared by the daemon and its
+// clients. It uses the standard library only, so that a client links no cloud
+// SDK, no database and no decimal arithmetic.
+//
+// Amounts of money are text, "2400.00 CNY", rounded to the currency's own
+// digits; what is not known is null, never zero. Times are RFC 3339 in the
+// daemon's time zone, and null where there is none. Durations that a person
+// typed travel as typed ("10h", "1w2d") and are judged by the daemon alone.
+package wire
+
+import "time"
+
+// Prefix is the path under which all routes of this version live.
+const Prefix = "/v1"
+
+// Rate is a price over time.
+type Rate struct {
+	// Hourly is the price of the whole machine (or disk) for one hour.
+	Hourly string `json:"hourly"`
+	// Quote is the price as it was quoted: "8 × 4.10 USD per gpu per hour".
+	Quote string `json:"quote"`
+	// Source says who said so: api, price book, person.
+	Source string `json:"source,omitempty"`
+}
+
+// Error is the body of every answer that is not a success.
+type Error struct {
+	// Kind is one of a fixed set of words, see the constants.
+	Kind string `json:"kind"`
+	// Message is one sentence: what was asked, of what, and what is wrong.
+	Message string `json:"error"`
+	// Hint is what the person can do, where that is not in the message.
+	Hint string `json:"hint,omitempty"`
+	// Details are further problems, or the facts behind the refusal.
+	Details []string `json:"details,omitempty"`
+}
+
+// Error is the message.
+func (e *Error) Error() string { return e.Message }
+
+// The kinds of Error.
+const (
+	KindInvalid     = "invalid"
+	KindNotFound    = "not_found"
+	KindConflict    = "conflict"
+	KindRefused     = "refused"
+	KindPermission  = "permission"
+	KindProtected   = "protected"
+	KindThrottled   = "throttled"
+	KindUnavailable = "unavailable"
+	KindUncertain   = "uncertain"
+	KindBadReply    = "bad_reply"
+	KindAccount     = "account_mismatch"
+	KindUnsupported = "unsupported"
+	KindCurrency    = "currency"
+	KindDamaged     = "damaged"
+	KindLocked      = "in_use"
+	KindInternal    = "internal"
+)
+
+// Item is one resource as `ls` shows it.
+type Item struct {
+	Account string `json:"account"`
+	ID      string `json:"id"`
+	Kind    string `json:"kind"`
+	Scope   string `json:"scope,omitempty"`
+	Name    string `json:"name"`
+	Purpose string `json:"purpose"`
+	// Owner is who registered it; empty while nobody has.
+	Owner string `json:"owner"`
+	// State is the resource's own: provisioning, running, stopping, stopped,
+	// releasing, gone, unknown; or released, where guard ended it with proof.
+	State    string `json:"state"`
+	RawState string `json:"raw_state,omitempty"`
+	// Lease is the lease's status; empty where nobody registered it.
+	Lease string `json:"lease"`
+	// Billing is yes, no or unknown.
+	Billing string `json:"billing"`
+	Rate    *Rate  `json:"rate"`
+	// Spend is the lease's whole family since the provider's start, or of an
+	// unregistered resource its own. Null where nothing is known.
+	Spend *string `json:"spend"`
+	// SpendAtLeast tells that a part of it has no known price.
+	SpendAtLeast bool `json:"spend_at_least,omitempty"`
+	// OtherSpend is what was spent in further currencies; never added up.
+	OtherSpend []string   `json:"other_spend,omitempty"`
+	Budget     *string    `json:"budget"`
+	ExpiresAt  *time.Time `json:"expires_at"`
+	// Deadline is when guard acts on the limit that comes first.
+	Deadline       *time.Time `json:"deadline"`
+	DeadlineReason string     `json:"deadline_reason"`
+	// Release is none, or the state of its last release.
+	Release       string            `json:"release"`
+	ReleaseReason string            `json:"release_reason,omitempty"` // while blocked
+	OnLimit       string            `json:"on_limit,omitempty"`
+	Mode          string            `json:"mode"`
+	Findings      []string          `json:"findings"`
+	Tags          map[string]string `json:"tags"`
+	Type          string            `json:"type,omitempty"`
+	GPUs          int               `json:"gpus,omitempty"`
+	GPUModel      string            `json:"gpu_model,omitempty"`
+	Spot          bool              `json:"spot,omitempty"`
+	Protected     bool              `json:"protected,omitempty"`
+	HeldUntil     *time.Time        `json:"held_until,omitempty"`
+	CreatedAt     *time.Time        `json:"created_at,omitempty"`
+	EndedAt       *time.Time        `json:"ended_at,omitempty"`
+	EndedHow      string            `json:"ended_how,omitempty"`
+	Instance      string            `json:"instance,omitempty"` // what a disk was attached to
+	Self          bool              `json:"self,omitempty"`     // guard runs on it
+	Foreign       bool              `json:"foreign,omitempty"`  // another guard's
+}
+
+// List is the answer to GET /v1/resources.
+type List struct {
+	Now   time.Time `json:"now"`
+	Items []Item    `json:"items"`
+}
+
+// Finding is one thing that is wrong.
+type Finding struct {
+	ID      string     `json:"id"`
+	Rule    string     `json:"rule"`
+	Subject string     `json:"subject"`
+	Title   string     `json:"title"`
+	Since   time.Time  `json:"since"`
+	Opened  time.Time  `json:"opened"`
+	Closed  *time.Time `json:"closed"`
+	// Wastes is what it costs an hour, where known.
+	Wastes *string `json:"wastes"`
+	Urgent bool    `json:"urgent"`
+	Facts  []Fact  `json:"facts,omitempty"`
+}
+
+// Findings is the answer to GET /v1/findings.
+type Findings struct {
+	Now      time.Time `json:"now"`
+	Findings []Finding `json:"findings"`
+}
+
+// Fact is one thing a judgement rests on.
+type Fact struct {
+	Name   string     `json:"name"`
+	Value  string     `json:"value"`
+	Source string     `json:"source,omitempty"`
+	At     *time.Time `json:"at,omitempty"`
+}
+
+// Why is the answer to GET /v1/why: the facts, and the reasoning in lines.
+type Why struct {
+	Now   time.Time `json:"now"`
+	ID    string    `json:"id"`
+	Facts []Fact    `json:"facts"`
+	Lines []string  `json:"lines"`
+}
+
+// Entry is one line of the journal.
+type Entry struct {
+	Seq     uint64            `json:"seq"`
+	At      time.Time         `json:"at"`
+	Who     string            `json:"who"`
+	Verb    string            `json:"verb"`
+	Subject string            `json:"subject"`
+	Text    string            `json:"text"`
+	Data    map[string]string `json:"data,omitempty"`
+}
+
+// Log is the answer to GET /v1/log, newest first.
+type Log struct {
+	Now     time.Time `json:"now"`
+	Entries []Entry   `json:"entries"`
+}
+
+// Show is the answer to GET /v1/show: everything about one resource.
+type Show struct {
+	Now       time.Time  `json:"now"`
+	Item      Item       `json:"item"`
+	Limits    []Limit    `json:"limits"`
+	Erases    []string   `json:"erases"`
+	Survives  []string   `json:"survives"`
+	Holds     []Hold     `json:"holds"`
+	Family    []Part     `json:"family"`
+	Findings  []Finding  `json:"findings"`
+	Release   *Release   `json:"release"`
+	Log       []Entry    `json:"log"`
+	FirstSeen *time.Time `json:"first_seen"`
+	// ReadAt is when the provider last told of it.
+	ReadAt       *time.Time `json:"read_at"`
+	RegisteredAt *time.Time `json:"registered_at"`
+	Identity     string     `json:"identity,omitempty"`
+}
+
+// Part is what one member of a lease's family has cost.
+type Part struct {
+	ID    string  `json:"id"`
+	Kind  string  `json:"kind"`
+	State string  `json:"state"`
+	Rate  *Rate   `json:"rate"`
+	Spend *string `json:"spend"`
+}
+
+// Hold is a time in which limits do nothing.
+type Hold struct {
+	Until  time.Time `json:"until"`
+	By     string    `json:"by"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+// Release is the workflow that ends a resource.
+type Release struct {
+	ID        string     `json:"id"`
+	State     string     `json:"state"`
+	Reason    string     `json:"reason,omitempty"`
+	Action    string     `json:"action"`
+	Cause     string     `json:"cause"`
+	By        string     `json:"by"`
+	Why       string     `json:"why"`
+	Due       time.Time  `json:"due"`
+	IssuedAt  *time.Time `json:"issued_at,omitempty"`
+	EndedAt   *time.Time `json:"ended_at,omitempty"`
+	Attempt   int        `json:"attempt"`
+	LastError string     `json:"last_error,omitempty"`
+	Proof     string     `json:"proof,omitempty"`
+	Spend     []string   `json:"spend,omitempty"`
+	Unspent   string     `json:"unspent,omitempty"`
+	Leftovers []string   `json:"leftovers,omitempty"`
+}

@@ -1,0 +1,201 @@
+package wire
+
+import "time"
+
+// RegisterRequest is the body of POST /v1/register. Everything but the ID may be
+// left out: on a first registration the daemon's defaults fill it, on a later
+// one it keeps what it has.
+type RegisterRequest struct {
+	ID      string `json:"id"` // ACCOUNT/ID
+	Purpose string `json:"purpose,omitempty"`
+	Owner   string `json:"owner,omitempty"` // default: the caller
+	// TTL counts from now; Until is a moment. One of the two at most.
+	TTL            string            `json:"ttl,omitempty"`
+	Until          string            `json:"until,omitempty"`
+	Budget         string            `json:"budget,omitempty"` // "2400CNY"
+	Price          string            `json:"price,omitempty"`  // "2.50USD/h", the whole machine
+	Tags           map[string]string `json:"tags,omitempty"`
+	OnLimit        string            `json:"on_limit,omitempty"` // release, stop or alert
+	Grace          string            `json:"grace,omitempty"`
+	NoGPUOK        bool              `json:"no_gpu_ok,omitempty"`
+	AllowUnprotect bool              `json:"allow_unprotect,omitempty"`
+	// Reassign takes over a lease that somebody else holds.
+	Reassign bool `json:"reassign,omitempty"`
+}
+
+// Registered is the answer to a registration.
+type Registered struct {
+	Now time.Time `json:"now"`
+	// Outcome is created, updated or unchanged.
+	Outcome string   `json:"outcome"`
+	Changes []Change `json:"changes"`
+	Item    Item     `json:"item"`
+	Limits  []Limit  `json:"limits"`
+	// Erases is what the release at a limit destroys; Survives is what is left
+	// afterwards and goes on billing.
+	Erases   []string `json:"erases"`
+	Survives []string `json:"survives"`
+	// Defaults names the fields that the daemon filled in.
+	Defaults []string `json:"defaults,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Change is one field that an update altered.
+type Change struct {
+	Field string `json:"field"`
+	From  string `json:"from"`
+	To    string `json:"to"`
+}
+
+// Limit is when one limit is reached and what then happens.
+type Limit struct {
+	Reason string `json:"reason"` // expiry, budget
+	// Reached is when the limit itself is crossed; null where it cannot be told.
+	Reached *time.Time `json:"reached"`
+	// Acts is when guard acts, so that it lands on the limit.
+	Acts *time.Time `json:"acts"`
+	// Does is release, stop, alert, or nothing in an observed account.
+	Does string `json:"does"`
+	Text string `json:"text,omitempty"`
+}
+
+// ExtendRequest is the body of POST /v1/extend.
+type ExtendRequest struct {
+	ID     string `json:"id"`
+	By     string `json:"by,omitempty"`     // a duration, onto the present expiry
+	Until  string `json:"until,omitempty"`  // a moment
+	Budget string `json:"budget,omitempty"` // "+500CNY" onto the cap, "3000CNY" instead of it
+}
+
+// HoldRequest is the body of POST /v1/hold.
+type HoldRequest struct {
+	ID     string `json:"id"`
+	For    string `json:"for,omitempty"`   // a duration; 2h where neither is given
+	Until  string `json:"until,omitempty"` // a moment
+	Reason string `json:"reason,omitempty"`
+}
+
+// IDRequest is the body of the verbs that need nothing but a resource.
+type IDRequest struct {
+	ID string `json:"id"`
+}
+
+// Changed is the answer to extend, hold, unhold, protect and unprotect.
+type Changed struct {
+	Now     time.Time `json:"now"`
+	Changes []Change  `json:"changes"`
+	Item    Item      `json:"item"`
+	Limits  []Limit   `json:"limits"`
+	Notes   []string  `json:"notes,omitempty"`
+}
+
+// ReleaseRequest is the body of POST /v1/release: either IDs, or All with Match.
+type ReleaseRequest struct {
+	IDs    []string          `json:"ids,omitempty"`
+	All    bool              `json:"all,omitempty"`
+	Match  map[string]string `json:"match,omitempty"` // every tag, compared exactly
+	Reason string            `json:"reason,omitempty"`
+	// DryRun says what would be done and does nothing.
+	DryRun bool `json:"dry_run,omitempty"`
+	// Allow lets releases through that wait at the surprise bound.
+	Allow bool `json:"allow,omitempty"`
+}
+
+// ReleaseAnswer is the answer for each resource that was asked about.
+type ReleaseAnswer struct {
+	Now     time.Time        `json:"now"`
+	Results []ReleaseOutcome `json:"results"`
+}
+
+// The outcomes of an order to release.
+const (
+	OutcomeOrdered = "ordered" // planned now
+	OutcomeUnder   = "under"   // a release is on its way already
+	OutcomeGone    = "gone"    // nothing to do any more
+	OutcomeRefused = "refused"
+	OutcomeWould   = "would" // a dry run: it would be ordered
+)
+
+// ReleaseOutcome is what became of the order for one resource.
+type ReleaseOutcome struct {
+	ID      string `json:"id"`
+	Name    string `json:"name,omitempty"`
+	Outcome string `json:"outcome"`
+	// Text says it in a sentence.
+	Text     string   `json:"text"`
+	Error    *Error   `json:"error,omitempty"` // of a refusal
+	Erases   []string `json:"erases,omitempty"`
+	Survives []string `json:"survives,omitempty"`
+}
+
+// Status is the answer to GET /v1/status.
+type Status struct {
+	Now        time.Time `json:"now"`
+	Version    string    `json:"version,omitempty"`
+	Deployment string    `json:"deployment"`
+	TimeZone   string    `json:"time_zone"`
+	// Attention is what needs a person, a sentence each; empty when all is well.
+	Attention []string      `json:"attention"`
+	Accounts  []Account     `json:"accounts"`
+	Loops     []Loop        `json:"loops"`
+	Counts    Counts        `json:"counts"`
+	Burn      []string      `json:"burn"` // per hour, one amount a currency
+	Messages  []Undelivered `json:"undelivered"`
+}
+
+// Counts are the totals of a status.
+type Counts struct {
+	Instances    int `json:"instances"`
+	Registered   int `json:"registered"`
+	Unregistered int `json:"unregistered"`
+	// NoPrice are live and perhaps billing, at a price nobody knows; they are
+	// not in Burn.
+	NoPrice  int `json:"no_price"`
+	Findings int `json:"findings"`
+	Releases int `json:"releases"` // open ones
+	Blocked  int `json:"blocked"`
+	Pending  int `json:"pending_messages"`
+}
+
+// Account is how one account stands.
+type Account struct {
+	Name     string     `json:"name"`
+	Provider string     `json:"provider"`
+	Mode     string     `json:"mode"`
+	Identity string     `json:"identity"`
+	Polled   *time.Time `json:"polled"`
+	// State is ok, new, unreachable, mismatch or removed (in the ledger, no
+	// longer configured).
+	State string   `json:"state"`
+	Error string   `json:"error,omitempty"`
+	Blind []string `json:"blind,omitempty"` // scopes that cannot be listed
+	Self  string   `json:"self,omitempty"`  // the instance guard runs on
+}
+
+// Loop is how one loop of the daemon runs.
+type Loop struct {
+	Name  string     `json:"name"`
+	Last  *time.Time `json:"last"`
+	Next  *time.Time `json:"next"`
+	Error string     `json:"error,omitempty"`
+	// Stale tells that it should have run and has not.
+	Stale bool `json:"stale"`
+}
+
+// Undelivered is a message that a channel has not taken.
+type Undelivered struct {
+	Channel  string    `json:"channel"`
+	Title    string    `json:"title"`
+	Since    time.Time `json:"since"`
+	Attempts int       `json:"attempts"`
+	Error    string    `json:"error,omitempty"`
+}
+
+// Health is the answer to GET /v1/healthz: whether the daemon does its work.
+// It is read without touching the ledger, so it answers while that is busy.
+type Health struct {
+	OK      bool   `json:"ok"`
+	Version string `json:"version,omitempty"`
+	Loops   []Loop `json:"loops,omitempty"`
+}
