@@ -185,8 +185,23 @@ type Message struct {
 	// Uncertain: a post went out and its fate is not known.
 	Uncertain bool      `json:"uncertain,omitzero"`
 	MayRepeat bool      `json:"may_repeat,omitzero"`
-	Acked     time.Time `json:"acked,omitzero"`
-	Receipt   string    `json:"receipt,omitzero"` // the channel's own ID of it
+	// Looks counts the look-ups of an uncertain post that failed in a row.
+	Looks int `json:"looks,omitzero"`
+	// Batch is the ID of the digest that it was last posted in; "" where alone.
+	Batch string `json:"batch,omitzero"`
+	// Short: the channel refused the full form; the shortest one is posted next.
+	Short   bool      `json:"short,omitzero"`
+	Acked   time.Time `json:"acked,omitzero"`
+	Receipt string    `json:"receipt,omitzero"` // the channel's own ID of it
+}
+
+// Posted is how a channel acknowledges a message.
+type Posted struct {
+	// Receipt is the channel's own ID of the message.
+	Receipt string
+	// Thread is what later messages of the same thread are posted under; ""
+	// where the channel has no threads.
+	Thread string
 }
 
 // JournalEntry is one line of the append-only history.
