@@ -23,13 +23,13 @@ func (c *Client) unreachable(err error) error {
 	say := func(text string) error {
 		return &UnreachableError{Addr: c.addr, Text: "cannot reach guardd at " + c.addr + ": " + text, Err: err}
 	}
-	const other = "; if it listens elsewhere say so with --addr or GUARD_ADDR"
+	const other = " If it listens elsewhere, say so with --addr or GUARD_ADDR"
 	unix := strings.HasPrefix(c.addr, "unix:") || strings.HasPrefix(c.addr, "/")
 	switch {
 	case unix && errors.Is(err, fs.ErrNotExist):
 		return say("there is no such socket. Is guardd running (systemctl status guard)?" + other)
 	case unix && errors.Is(err, syscall.ECONNREFUSED):
-		return say("the socket is there but nobody listens: guardd has ended. Start it (systemctl start guard) and look at why (journalctl -u guard)" + other)
+		return say("the socket is there but nobody listens: guardd has ended. Start it (systemctl start guard) and look at why (journalctl -u guard)." + other)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return say("nobody listens there. Is guardd running, and is the address the one under listen: in its configuration?")
 	case errors.Is(err, fs.ErrPermission):

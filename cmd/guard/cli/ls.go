@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"guard/daemon/client"
+	"guard/daemon/wire"
+)
+
+func (a *app) ls() *cobra.Command {
+	var f client.Filter
+	var tags []string
+	cmd := &cobra.Command{
+		Use:     "ls",
+		Aliases: []string{"list"},
+		Short:   "What runs, whose it is, what it costs and when it ends",
+		Long: `Ls shows every instance that lives, registered or not, every open lease, and the
+disks, snapshots and addresses with an open finding. --kind volume shows all
+volumes; --all shows what is gone, too.`,
+		Example: `  guard ls
+  guard ls --account lab --owner ana
+  guard ls -o json | jq '.[] | select(.owner == "")'`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if f.Tags, err = tagsOf("tag", tags); err != nil {
+				return err
+			}
+			out, err := ask(a, cmd, "waiting for guardd", func(ctx context.Context, c *client.Client) (wire.List, error) { return c.List(ctx, f) })
+			if err != nil {
+				return err
+			}
+			if out.Items == nil {
+				out.Items = []wire.Item{}
+			}
+			if done, err := a.json(out.Items); done {
+				return err
+			}
+			if len(out.Items) == 0 {
+				a.say("guard knows of nothing that matches (guard status tells whether it can see the accounts)")
+				return nil
+			}
+			var rows [][]string
+			for _, it := range out.Items {
+				rows = append(rows, row(out.Now, it))
+			}
+			a.table(lsColumns, rows)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&f.Account, "account", "", "only of this account")
+	cmd.Flags().StringVar(&f.Kind, "kind", "", "only this kind: instance, volume, snapshot, image, address, filesystem")
+	cmd.Flags().StringVar(&f.Owner, "owner", "", "only of this owner")
+	cmd.Flags().StringArrayVar(&tags, "tag", nil, "only with this tag, KEY=VALUE; may be repeated")
+	cmd.Flags().BoolVar(&f.All, "all", false, "what is gone, too")
+	return cmd
+}
+
+var lsColumns = []column{
+	{title: "id"},
+	{title: "name", least: 8, drop: 7},
+	{title: "owner", least: 6, drop: 3},
+	{title: "purpose", least: 8, drop: 6},
+	{title: "state", drop: 1},
+	{title: "per hour", drop: 5, right: true},
+	{title: "spent", drop: 2, right: true},
+	{title: "budget", drop: 8, right: true},
+	{title: "ends"},
+	{title: "findings", least: 10, drop: 4},
+}
+
+func row(now time.Time, it wire.Item) []string {
+	rate := "unknown"
+	switch {
+	case it.State == "gone" || it.State == "released" || it.Billing == "no":
+		rate = "-"
+	case it.Rate != nil:
+		rate = it.Rate.Hourly
+	}
+	spend := "unknown"
+	if it.Spend != nil {
+		spend = *it.Spend
+		if it.SpendAtLeast {
+			spend = "≥ " + spend
+		}
+	}
+	budget := ""
+	if it.Budget != nil {
+		budget = *it.Budget
+	}
+	name := it.Name
+	if name == it.ID {
+		name = ""
+	}
+	owner := it.Owner
+	if owner == "" {
+		owner = "-"
+	}
+	return []string{it.Account + "/" + it.ID, name, owner, it.Purpose, it.State, rate, spend, budget, ends(now, it), strings.Join(it.Findings, " ")}
+}
+
+// ends says in a few words what will end it and when.
+func ends(now time.Time, it wire.Item) string {
+	switch {
+	case it.EndedAt != nil:
+		s := ahead(now, *it.EndedAt)
+		if it.EndedHow != "" {
+			s += " by " + it.EndedHow
+		}
+		return s
+	case it.Release == "blocked":
+		return "BLOCKED: " + it.ReleaseReason
+	case it.Release == "intended" || it.Release == "issued":
+		return "being released"
+	case it.Protected:
+		return "protected"
+	case it.HeldUntil != nil:
+		return "held for " + span(it.HeldUntil.Sub(now))
+	case it.Deadline != nil:
+		s := ahead(now, *it.Deadline) + " (" + it.DeadlineReason + ")"
+		if it.Mode == "observe" {
+			s += " observed"
+		}
+		return s
+	case it.Foreign:
+		return "another guard's"
+	case it.Self:
+		return "guard runs here"
+	case it.Lease == "":
+		return "not registered"
+	}
+	return "no limit"
+}

@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"guard/daemon/client"
+	"guard/daemon/wire"
+)
+
+func (a *app) show() *cobra.Command {
+	return &cobra.Command{
+		Use:     "show ACCOUNT/ID",
+		Short:   "Everything about one resource",
+		Example: "  guard show research/i-0abc",
+		Args:    usageArgs(oneID),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			out, err := ask(a, cmd, "waiting for guardd", func(ctx context.Context, c *client.Client) (wire.Show, error) { return c.Show(ctx, args[0]) })
+			if err != nil {
+				return err
+			}
+			if done, err := a.json(out); done {
+				return err
+			}
+			a.shown(out)
+			return nil
+		},
+	}
+}
+
+func (a *app) shown(s wire.Show) {
+	it := s.Item
+	fmt.Fprintln(a.Out, clean(named(it)))
+	f := fields{a, 10}
+	f.put("what", what(it))
+	state := it.State
+	if it.RawState != "" && it.RawState != it.State {
+		state += " (the provider says " + it.RawState + ")"
+	}
+	switch it.Billing {
+	case "yes":
+		state += ", bills"
+	case "no":
+		state += ", does not bill"
+	default:
+		state += ", not known whether it bills"
+	}
+	f.put("state", state)
+	if it.EndedAt != nil {
+		f.put("ended", moment(s.Now, *it.EndedAt)+by(it.EndedHow))
+	}
+	f.put("mode", mode(it))
+	if s.ReadAt != nil {
+		f.put("read", moment(s.Now, *s.ReadAt))
+	}
+	if it.Lease == "" {
+		f.put("lease", "nobody has registered it: guard register "+it.Account+"/"+it.ID+" --purpose … --ttl …")
+	} else {
+		f.put("lease", it.Lease)
+		f.put("purpose", it.Purpose)
+		f.put("owner", it.Owner)
+		if s.RegisteredAt != nil {
+			f.put("registered", moment(s.Now, *s.RegisteredAt))
+		}
+	}
+	f.put("price", price(it.Rate))
+	f.put("spent", spent(it))
+	if it.Budget != nil {
+		f.put("budget", *it.Budget)
+	}
+	a.limits(f, s.Now, s.Limits, nil)
+	if it.Protected {
+		f.put("protected", "yes: guard does not touch it, whatever the limit (guard unprotect ends that)")
+	}
+	for _, h := range s.Holds {
+		f.put("held", "until "+moment(s.Now, h.Until)+" by "+h.By+reason(h.Reason))
+	}
+	f.put("erases", s.Erases...)
+	f.put("survives", s.Survives...)
+	f.put("tags", tagList(it.Tags))
+	if len(s.Family) > 1 {
+		for _, p := range s.Family {
+			line := p.ID + " (" + p.Kind + ", " + p.State + ")"
+			if p.Rate != nil {
+				line += ", " + p.Rate.Hourly + " per hour"
+			} else {
+				line += ", price unknown"
+			}
+			if p.Spend != nil {
+				line += ", spent " + *p.Spend
+			}
+			f.put("family", line)
+		}
+	}
+	if r := s.Release; r != nil {
+		f.put("release", release(s, *r)...)
+	}
+	for _, x := range s.Findings {
+		f.put("finding", x.Rule+" since "+moment(s.Now, x.Since)+": "+x.Title)
+	}
+	for _, e := range s.Log {
+		f.put("log", clock(e.At)+" "+e.Who+" "+e.Verb+": "+e.Text)
+	}
+}
+
+func release(s wire.Show, r wire.Release) []string {
+	head := r.Action + " " + r.State
+	if r.Reason != "" {
+		head += " (" + r.Reason + ")"
+	}
+	lines := []string{head + ", for " + r.Cause + ", by " + r.By + ": " + r.Why}
+	if r.EndedAt == nil {
+		lines = append(lines, "due "+moment(s.Now, r.Due))
+	} else {
+		lines = append(lines, "ended "+moment(s.Now, *r.EndedAt))
+	}
+	if r.Attempt > 0 {
+		lines = append(lines, count(r.Attempt, "call", "calls")+" made")
+	}
+	if r.LastError != "" {
+		lines = append(lines, "last error: "+r.LastError)
+	}
+	if r.Proof != "" {
+		lines = append(lines, "proof: "+r.Proof)
+	}
+	if len(r.Spend) > 0 {
+		lines = append(lines, "spent "+strings.Join(r.Spend, " and ")+prefixed(", unspent ", r.Unspent))
+	}
+	if len(r.Leftovers) > 0 {
+		lines = append(lines, "still bills: "+strings.Join(r.Leftovers, ", "))
+	}
+	return lines
+}
+
+func what(it wire.Item) string {
+	parts := []string{it.Kind}
+	if it.Type != "" {
+		parts = append(parts, it.Type)
+	}
+	switch {
+	case it.GPUs > 0 && it.GPUModel != "":
+		parts = append(parts, fmt.Sprintf("%d × %s", it.GPUs, it.GPUModel))
+	case it.GPUs > 0:
+		parts = append(parts, count(it.GPUs, "GPU", "GPUs"))
+	}
+	if it.Spot {
+		parts = append(parts, "spot")
+	}
+	if it.Scope != "" {
+		parts = append(parts, "in "+it.Scope)
+	}
+	if it.Instance != "" {
+		parts = append(parts, "of "+it.Instance)
+	}
+	if it.Self {
+		parts = append(parts, "guard itself runs on it")
+	}
+	if it.Foreign {
+		parts = append(parts, "belongs to another guard")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func mode(it wire.Item) string {
+	if it.Mode == "observe" {
+		return "observe: guard will not release anything in account " + it.Account
+	}
+	return it.Mode
+}
+
+func by(how string) string { return prefixed(", by ", how) }
+
+func reason(s string) string { return prefixed(": ", s) }
+
+func prefixed(prefix, s string) string {
+	if s == "" {
+		return ""
+	}
+	return prefix + s
+}
+
+func tagList(tags map[string]string) string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		out = append(out, k+"="+tags[k])
+	}
+	return strings.Join(out, ", ")
+}
