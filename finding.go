@@ -183,8 +183,8 @@ type Message struct {
 	NextTry   time.Time `json:"next_try,omitzero"`
 	LastError string    `json:"last_error,omitzero"`
 	// Uncertain: a post went out and its fate is not known.
-	Uncertain bool      `json:"uncertain,omitzero"`
-	MayRepeat bool      `json:"may_repeat,omitzero"`
+	Uncertain bool `json:"uncertain,omitzero"`
+	MayRepeat bool `json:"may_repeat,omitzero"`
 	// Looks counts the look-ups of an uncertain post that failed in a row.
 	Looks int `json:"looks,omitzero"`
 	// Batch is the ID of the digest that it was last posted in; "" where alone.
