@@ -23,6 +23,8 @@ const (
 	RuleReleaseBlocked     Rule = "release_blocked"
 	RuleReleaseStalled     Rule = "release_stalled"
 	RuleClockJump          Rule = "clock_jump"
+	// RuleProtectAmbiguous: a tag only looks like one that protects.
+	RuleProtectAmbiguous Rule = "protect_ambiguous"
 )
 
 // Finding is one thing that is wrong, from when it began until it is right again.

@@ -1,0 +1,26 @@
+package policy
+
+import (
+	"fmt"
+
+	"guard"
+)
+
+// accountMismatch tells that the credentials are somebody else's now.
+func accountMismatch(_ Rules, f Facts) Outcome {
+	if !f.account() || f.Account.Mismatch == "" {
+		return Outcome{}
+	}
+	v := f.verdict(guard.RuleAccountMismatch, f.At)
+	v.Urgent = true
+	v.Facts = append(v.Facts,
+		guard.Fact{Name: "identity recorded", Value: f.Account.Identity.ID, Source: "ledger", At: f.Account.Polled},
+		guard.Fact{Name: "identity now", Value: f.Account.Mismatch, Source: "provider", At: f.At})
+	v.Stages = []Stage{{Name: "mismatch " + f.Account.Mismatch,
+		Title: fmt.Sprintf("%s: its credentials belong to %s now, not to %s", f.Account.Name, f.Account.Mismatch, f.Account.Identity.ID),
+		Lines: []string{
+			"guard believes no listing of it and releases nothing there until the right credentials are back.",
+			fmt.Sprintf("%d leases there go on billing.", f.Leases),
+		}}}
+	return Outcome{Verdicts: []Verdict{v}}
+}

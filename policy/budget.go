@@ -1,0 +1,110 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+
+	"guard"
+)
+
+// budgetWarning tells at percentages of the cap.
+func budgetWarning(r Rules, f Facts) Outcome {
+	if r.Budget.Off || !f.capped() || len(r.Budget.Warn) == 0 {
+		return Outcome{}
+	}
+	limit, spent := f.Lease.Budget, f.Spend.In(f.Lease.Budget.Currency())
+	var out Outcome
+	v := f.verdict(guard.RuleBudgetWarning, f.At)
+	for i, percent := range r.Budget.Warn {
+		at := f.crosses(percent)
+		// What is spent says more than what was solved for earlier.
+		n, err := spent.Cmp(limit.Percent(percent))
+		if err != nil || n < 0 {
+			if next := f.after(at); !next.IsZero() {
+				out.Next = earliest(out.Next, next)
+			}
+			continue
+		}
+		if i == 0 && !at.IsZero() && at.Before(f.At) {
+			v.Since = at
+		}
+		v.Stages = append(v.Stages, Stage{Name: fmt.Sprintf("%d%%", percent),
+			Title: fmt.Sprintf("%s: %d%% of its cap is spent: %s of %s", f.name(), percent, spent.Round(), limit.Round()),
+			Lines: f.budgetLines()})
+	}
+	if len(v.Stages) == 0 {
+		return out
+	}
+	v.Quiet = true
+	v.Facts = append(v.Facts, f.capFacts()...)
+	out.Verdicts = []Verdict{v}
+	return out
+}
+
+// budgetExceeded judges the cap itself. The meter has solved when the call is
+// due so that spend lands under it.
+func budgetExceeded(r Rules, f Facts) Outcome {
+	if r.Budget.Off || !f.capped() {
+		return Outcome{}
+	}
+	d, ok := f.Plan.Deadline(guard.DeadlineBudget)
+	if !ok {
+		return Outcome{}
+	}
+	l := limit{rule: guard.RuleBudgetExceeded, cause: guard.CauseBudget, at: d.Limit, due: d.Due, stood: d.Stood,
+		coming: fmt.Sprintf("its cap of %s is reached", f.Lease.Budget.Round()), reached: fmt.Sprintf("its cap of %s is reached", f.Lease.Budget.Round())}
+	out := l.judge(r, f)
+	for i := range out.Verdicts {
+		v := &out.Verdicts[i]
+		v.Facts = append(v.Facts, f.capFacts()...)
+		if d.Lead > 0 {
+			v.Facts = append(v.Facts, guard.Fact{Name: "lead", Value: fmt.Sprintf("%s from the call until billing ends, so the call is due at %s for a limit at %s",
+				span(d.Lead), f.stamp(d.Due), f.stamp(d.Limit)), Source: "meter", At: f.Plan.SolvedAt})
+		}
+	}
+	return out
+}
+
+// capped reports an open lease with a cap on something that lives.
+func (f Facts) capped() bool {
+	return f.Lease != nil && f.Lease.Status.Open() && f.Lease.Budget.IsPositive() && f.live()
+}
+
+func (f Facts) crosses(percent int) (at time.Time) {
+	for _, c := range f.Spend.Crossings {
+		if c.Percent == percent {
+			return c.At
+		}
+	}
+	return time.Time{}
+}
+
+func (f Facts) budgetLines() []string {
+	lines := []string{fmt.Sprintf("Purpose: %s. Owner: %s.", orNone(f.Lease.Purpose), orNone(f.Lease.Owner))}
+	if h, ok := f.hourly(); ok {
+		lines = append(lines, fmt.Sprintf("It bills %s per hour.", h.Round()))
+	}
+	if d, ok := f.Plan.Deadline(guard.DeadlineBudget); ok {
+		action, why := f.action()
+		switch {
+		case why != "":
+			lines = append(lines, fmt.Sprintf("The cap is reached at %s; %s.", f.stamp(d.Limit), why))
+		case f.Mode != guard.Enforce:
+			lines = append(lines, fmt.Sprintf("The cap is reached at %s; in observe mode guard will not %s it.", f.stamp(d.Limit), verbOf(action)))
+		default:
+			lines = append(lines, fmt.Sprintf("The cap is reached at %s; guard will %s it at %s to land under it.", f.stamp(d.Limit), verbOf(action), f.stamp(d.Due)))
+		}
+	}
+	return append(lines, limit{cause: guard.CauseBudget}.keep(f))
+}
+
+func (f Facts) capFacts() []guard.Fact {
+	facts := []guard.Fact{{Name: "cap", Value: f.Lease.Budget.Round().String(), Source: "ledger", At: f.Lease.UpdatedAt}}
+	if f.Spend.Hourly.IsSet() {
+		facts = append(facts, guard.Fact{Name: "family bills per hour", Value: f.Spend.Hourly.Round().String(), Source: "meter", At: f.At})
+	}
+	for _, part := range f.Plan.Unknown {
+		facts = append(facts, guard.Fact{Name: "not counted", Value: part, Source: "meter", At: f.Plan.SolvedAt})
+	}
+	return facts
+}

@@ -1,0 +1,98 @@
+package policy
+
+import (
+	"time"
+
+	"guard"
+)
+
+// rule judges one subject. It returns nothing where it does not apply.
+type rule struct {
+	name  guard.Rule
+	judge func(Rules, Facts) Outcome
+}
+
+// rules is every rule there is, in the order in which people read them.
+var rules = []rule{
+	{guard.RuleExpired, expiry},
+	{guard.RuleBudgetWarning, budgetWarning},
+	{guard.RuleBudgetExceeded, budgetExceeded},
+	{guard.RuleUnregistered, unregistered},
+	{guard.RuleReclaimed, reclaimed},
+	{guard.RuleOrphanVolume, orphanVolume},
+	{guard.RulePriceUnknown, priceUnknown},
+	{guard.RulePriceChanged, priceChanged},
+	{guard.RuleUnitMismatch, unitMismatch},
+	{guard.RuleProtectAmbiguous, ambiguousProtect},
+	{guard.RuleScopeBlind, scopeBlind},
+	{guard.RuleAccountUnreachable, accountUnreachable},
+	{guard.RuleAccountMismatch, accountMismatch},
+	{guard.RuleClockJump, clockJump},
+}
+
+// Owned reports whether Evaluate speaks for a rule's findings: they are open
+// exactly while it says so. The release workflow keeps its own.
+func Owned(name guard.Rule) bool {
+	for _, r := range rules {
+		if r.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Evaluate judges one subject by all rules. The same facts give the same outcome.
+func Evaluate(r Rules, f Facts) Outcome {
+	var all Outcome
+	for _, rule := range rules {
+		o := rule.judge(r, f)
+		all.Verdicts = append(all.Verdicts, o.Verdicts...)
+		all.Next = earliest(all.Next, o.Next)
+	}
+	return all
+}
+
+// earliest returns the earlier of two times; zero ones are left out.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// after returns t where it is still to come, as a moment to judge again.
+func (f Facts) after(t time.Time) time.Time {
+	if t.After(f.At) {
+		return t
+	}
+	return time.Time{}
+}
+
+// verdict starts a verdict about the facts' subject with the facts that every
+// finding about a resource shows.
+func (f Facts) verdict(name guard.Rule, since time.Time) Verdict {
+	v := Verdict{Rule: name, Subject: f.Subject(), Resource: f.Resource(), Since: since}
+	if f.Lease != nil {
+		v.Lease = f.Lease.ID
+	}
+	v.Facts = f.basics()
+	if f.Observed != nil && f.Observed.Live() {
+		v.Wastes, _ = f.hourly()
+	}
+	return v
+}
+
+// live reports a resource that is known and not proven gone.
+func (f Facts) live() bool { return f.Observed != nil && f.Observed.Live() }
+
+// hourly is what the resource itself bills per hour in its present state, by the
+// person's own price where there is one.
+func (f Facts) hourly() (guard.Money, bool) {
+	if f.Lease != nil && f.Lease.Price.Known() && f.Observed != nil && f.Observed.Resource.State != guard.StateStopped {
+		return f.Lease.Price.Hourly()
+	}
+	if f.Observed == nil {
+		return guard.Money{}, false
+	}
+	return f.Observed.Resource.BillingRate().Hourly()
+}

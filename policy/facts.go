@@ -1,0 +1,173 @@
+package policy
+
+import (
+	"time"
+
+	"guard"
+)
+
+// Facts is everything that is known about one subject at one moment. Exactly one
+// of three kinds of subject is meant: a resource (Observed is set, or at least
+// Lease), an account (Scopes and Account), or guard itself (Clock).
+type Facts struct {
+	// At is the moment the facts are judged at, UTC. While the wall clock is not
+	// trusted it is the time that should be, counted on from when it was.
+	At time.Time
+	// Zone is how people read times; nil is UTC.
+	Zone *time.Location
+	// Deployment is this ledger's own ID, the value of guard's tag.
+	Deployment string
+
+	Account guard.AccountStatus
+	// Configured is false for an account that the ledger knows and the
+	// configuration does not.
+	Configured bool
+	Mode       guard.Mode
+	May        May
+	// Stop is what a stop saves in general at this provider.
+	Stop guard.StopEffect
+
+	Observed *guard.Observed
+	// Instance is, for a child, what the ledger knows of the instance it was last
+	// attached to.
+	Instance *guard.Observed
+	Lease    *guard.Lease
+	Plan     guard.Plan
+	Metered  guard.Metered
+	Spend    Spend
+	// Release is the open release of the subject.
+	Release *guard.Release
+
+	Scopes []guard.ScopeStatus
+	// Leases is how many open leases an account has.
+	Leases int
+	Clock  *Clock
+}
+
+// Spend is what a lease's family (or a lone resource) has cost so far.
+type Spend struct {
+	// Totals are one amount a currency; empty where nothing is known.
+	Totals []guard.Money
+	// AtLeast tells that a part has no known price.
+	AtLeast bool
+	// Crossings are when the percentages of [Budget.Warn] are reached, past or to
+	// come, as far as they can be solved.
+	Crossings []Crossing
+	// Rate is what the family bills now per hour, in the cap's currency.
+	Hourly guard.Money
+}
+
+// In is the total in a currency; unset where there is none.
+func (s Spend) In(currency string) guard.Money {
+	for _, m := range s.Totals {
+		if m.Currency() == currency {
+			return m
+		}
+	}
+	return guard.Money{}
+}
+
+// Crossing is when spend reaches a percentage of the cap.
+type Crossing struct {
+	Percent int
+	At      time.Time
+}
+
+// Clock is what is known of guard's own clock.
+type Clock struct {
+	// Stepped is by how much it last stepped, and when; zero where it never did.
+	Stepped time.Duration
+	At      time.Time // by the clock before the step
+	// Trusted is false after a step forward of more than an hour that no
+	// provider's own time confirms.
+	Trusted bool
+}
+
+// Subject is what a finding about these facts is about: ACCOUNT/ID, ACCOUNT, or
+// "" for guard itself.
+func (f Facts) Subject() string {
+	if id := f.Resource(); !id.IsZero() {
+		return id.String()
+	}
+	if f.Clock != nil {
+		return ""
+	}
+	return f.Account.Name
+}
+
+// Resource is the thing the facts are about; zero for an account or guard itself.
+func (f Facts) Resource() guard.ResourceID {
+	switch {
+	case f.Observed != nil:
+		return f.Observed.Resource.ID
+	case f.Lease != nil:
+		return f.Lease.Resource
+	}
+	return guard.ResourceID{}
+}
+
+// Verdict is one rule's judgement of one subject: a finding that is to be open.
+type Verdict struct {
+	Rule     guard.Rule
+	Subject  string
+	Resource guard.ResourceID
+	Lease    string
+	// Since is when the condition began.
+	Since time.Time
+	// Stages are what has been reached so far, in order: each is told once, and
+	// of several reached at once only the last.
+	Stages []Stage
+	Facts  []guard.Fact
+	Wastes guard.Money
+	Urgent bool
+	// Act is what is to be done about it; nil where people are only told.
+	Act *Act
+	// Quiet: when it is over nobody needs to hear that, because something else
+	// says so.
+	Quiet bool
+}
+
+// Stage is one thing that people are told about a finding.
+type Stage struct {
+	Name  string // "warn 1h", "80%", "would release"
+	Title string // one line, plain text
+	Lines []string
+}
+
+// Act is a release (or stop) that a limit calls for.
+type Act struct {
+	Action guard.Action
+	Cause  guard.Cause
+	// Due is when the call is due, after holds, fresh notice and the like. The
+	// notice is given from Notice on.
+	Due    time.Time
+	Notice time.Time
+	// Limit is the limit itself.
+	Limit time.Time
+	// Stood is since when people could have known (law 7).
+	Stood time.Time
+	Why   string
+	// Block is why the call must not be made although it is due, "" where it may.
+	Block guard.BlockReason
+	// BlockWhy says more.
+	BlockWhy string
+}
+
+// Outcome is the whole judgement of one subject.
+type Outcome struct {
+	Verdicts []Verdict
+	// Next is the first moment at which the judgement changes by itself; zero
+	// where only a new fact can change it.
+	Next time.Time
+}
+
+// Act is the act that is due first; nil where there is none.
+func (o Outcome) Act() *Act {
+	var first *Act
+	for _, v := range o.Verdicts {
+		if v.Act != nil && (first == nil || v.Act.Due.Before(first.Due)) {
+			first = v.Act
+		}
+	}
+	return first
+}

@@ -1,0 +1,221 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"guard"
+)
+
+// freshNotice is the shortest notice after a moment from which everything
+// overdue gets fresh notice (law 8).
+const freshNotice = 10 * time.Minute
+
+// limit is a limit of a lease, before anything puts it off.
+type limit struct {
+	rule  guard.Rule
+	cause guard.Cause
+	// at is the limit itself, due when the call is due for it.
+	at, due time.Time
+	stood   time.Time
+	// warn is when people are told before due, longest first.
+	warn []time.Duration
+	// reached and coming are what it is called: "its time is up".
+	coming, reached string
+}
+
+// grace is the lease's notice, or the default where the lease says none.
+func (f Facts) grace(r Rules) time.Duration {
+	if f.Lease != nil && f.Lease.Grace > 0 {
+		return f.Lease.Grace
+	}
+	return r.Defaults.Grace
+}
+
+// due is when a limit really acts: after a hold, after fresh notice, and for
+// expiry after the notice that was too late to be one. A cap waits for fresh
+// notice only (law 9).
+func (f Facts) due(r Rules, l limit) time.Time {
+	due, grace := l.due, f.grace(r)
+	if held := f.Lease.HeldUntil(f.At); held.After(due) {
+		due = held
+	}
+	if l.cause == guard.CauseExpiry {
+		// Found overdue without any notice: an unhold, an unprotect.
+		noticed := f.At
+		if f.noticed() {
+			noticed = f.Release.NoticedAt
+		}
+		if !due.After(noticed) {
+			due = noticed.Add(grace)
+		}
+	}
+	fresh := f.Account.FreshFrom
+	if fresh.IsZero() || !f.Lease.UpdatedAt.Before(fresh) {
+		return due
+	}
+	first := fresh.Add(max(grace, freshNotice))
+	told := f.noticed() && f.Release.NoticedAt.Before(fresh)
+	if l.due.Before(fresh) || l.cause == guard.CauseExpiry && !told {
+		if first.After(due) {
+			due = first
+		}
+	}
+	return due
+}
+
+// noticed reports that people were already told of this resource's release.
+func (f Facts) noticed() bool { return f.Release != nil && !f.Release.NoticedAt.IsZero() }
+
+// action is what a limit does to the resource, and why it does less than the
+// lease asks for, where it does.
+func (f Facts) action() (act guard.Action, why string) {
+	switch f.Lease.OnLimit {
+	case guard.ActRelease:
+		return guard.ActRelease, ""
+	case guard.ActStop:
+		effect := f.Observed.Resource.StopSaves
+		if effect == guard.StopUnknown {
+			effect = f.Stop
+		}
+		switch effect {
+		case guard.StopSavesCompute, guard.StopSavesAll:
+			return guard.ActStop, ""
+		case guard.StopUnsupported:
+			return guard.ActAlert, "this provider cannot stop it, so guard only tells"
+		}
+		return guard.ActAlert, "a stop would save nothing here, so guard only tells"
+	}
+	return guard.ActAlert, "its on_limit is alert, so guard only tells"
+}
+
+// judge turns a limit into a verdict: told at its notice and warnings, acted on
+// when due.
+func (l limit) judge(r Rules, f Facts) Outcome {
+	due := f.due(r, l)
+	lead := f.grace(r)
+	for _, w := range l.warn {
+		lead = max(lead, w)
+	}
+	notice := due.Add(-lead)
+	if f.At.Before(notice) {
+		return Outcome{Next: notice}
+	}
+	action, why := f.action()
+	if action == guard.ActStop && f.Observed.Resource.State == guard.StateStopped {
+		return Outcome{} // what the limit asked for is done
+	}
+	protection := f.Protection(r)
+	switch {
+	case f.Untouchable() != "":
+		action, why = guard.ActAlert, "guard never touches it: "+f.Untouchable()
+	case protection.On && !l.cause.HardCap():
+		action, why = guard.ActAlert, "it is protected, so guard only tells: "+protection.Why
+	}
+
+	v := f.verdict(l.rule, notice)
+	v.Facts = append(v.Facts, f.limitFacts(r, l, due)...)
+	v.Quiet = true
+	verb := verbOf(action)
+	told := l.tell(f, due, action, why, protection)
+	var next time.Time
+	for _, w := range offsets(lead, l.warn) {
+		at := due.Add(-w)
+		if f.At.Before(at) {
+			next = earliest(next, at)
+			continue
+		}
+		v.Stages = append(v.Stages, Stage{Name: "warn " + span(w), Title: f.name() + ": " + l.title(f, due, action, protection), Lines: told})
+	}
+	if f.At.Before(due) {
+		next = earliest(next, due)
+	}
+	enforce := f.Mode == guard.Enforce && action != guard.ActAlert
+	switch {
+	case enforce:
+		v.Act = &Act{Action: action, Cause: l.cause, Due: due, Notice: notice, Limit: l.at, Stood: l.stood,
+			Why: fmt.Sprintf("%s (%s)", l.reached, f.stamp(l.at))}
+		if protection.On {
+			v.Act.Block, v.Act.BlockWhy = guard.BlockProtected, protection.Why
+		}
+	case !f.At.Before(due) && action != guard.ActAlert:
+		v.Stages = append(v.Stages, Stage{Name: "would " + verb,
+			Title: fmt.Sprintf("%s: would %s now: %s", f.name(), verb, l.reached),
+			Lines: append([]string{"The account is in observe mode, so guard does nothing. It goes on billing."}, f.costLines()...)})
+		v.Urgent = true
+	case !f.At.Before(due):
+		v.Stages = append(v.Stages, Stage{Name: "reached", Title: f.name() + ": " + l.reached, Lines: told})
+		v.Urgent = true
+	}
+	return Outcome{Verdicts: []Verdict{v}, Next: next}
+}
+
+// offsets is the moments before due at which people are told, longest first.
+func offsets(lead time.Duration, warn []time.Duration) []time.Duration {
+	all := append([]time.Duration{lead}, warn...)
+	slices.SortFunc(all, func(a, b time.Duration) int { return int(b - a) })
+	return slices.Compact(all)
+}
+
+// title is the line that people read first.
+func (l limit) title(f Facts, due time.Time, action guard.Action, p Protection) string {
+	when := f.stamp(due)
+	switch {
+	case action == guard.ActAlert:
+		return fmt.Sprintf("%s at %s", l.coming, f.stamp(l.at))
+	case f.Mode != guard.Enforce:
+		return fmt.Sprintf("%s at %s (observe mode: guard only tells)", l.coming, f.stamp(l.at))
+	case p.On:
+		return fmt.Sprintf("%s at %s, but it is protected", l.coming, f.stamp(l.at))
+	}
+	return fmt.Sprintf("guard will %s it at %s: %s", verbOf(action), when, l.coming)
+}
+
+// tell is what stands below the title: what it costs, what the action erases and
+// how to keep it.
+func (l limit) tell(f Facts, due time.Time, action guard.Action, why string, p Protection) []string {
+	lines := []string{fmt.Sprintf("Purpose: %s. Owner: %s.", orNone(f.Lease.Purpose), orNone(f.Lease.Owner))}
+	if !due.Equal(l.due) {
+		lines = append(lines, f.putOff(l, due))
+	}
+	lines = append(lines, f.costLines()...)
+	switch {
+	case why != "":
+		lines = append(lines, upper(why)+".")
+	case f.Mode != guard.Enforce:
+		lines = append(lines, fmt.Sprintf("The account is in observe mode: guard will not %s it.", verbOf(action)))
+	case p.On:
+		lines = append(lines, upper(p.Why)+"; guard does not touch it and tells people every hour once the cap is reached.")
+	case action == guard.ActRelease:
+		lines = append(lines, f.Erases()...)
+	case action == guard.ActStop:
+		lines = append(lines, "A stop keeps its disks, and they go on billing.")
+	}
+	return append(lines, l.keep(f))
+}
+
+// keep is the exact command that moves the limit.
+func (l limit) keep(f Facts) string {
+	id := f.Resource().String()
+	if l.cause == guard.CauseBudget {
+		more := f.Lease.Budget.Percent(25).Round()
+		return fmt.Sprintf("To keep it longer: guard extend %s --by 2h --budget +%s", id, command(more))
+	}
+	return fmt.Sprintf("To keep it longer: guard extend %s --by 2h", id)
+}
+
+// putOff says why the call is not due at the limit itself.
+func (f Facts) putOff(l limit, due time.Time) string {
+	if held := f.Lease.HeldUntil(f.At); held.Equal(due) {
+		return fmt.Sprintf("A hold puts it off until %s.", f.stamp(held))
+	}
+	if !f.Account.FreshFrom.IsZero() && l.due.Before(f.Account.FreshFrom) {
+		why := f.Account.FreshWhy
+		if why == "" {
+			why = "guard was away"
+		}
+		return fmt.Sprintf("It was due at %s; fresh notice is given because %s.", f.stamp(l.due), why)
+	}
+	return fmt.Sprintf("It was due at %s; notice is given first.", f.stamp(l.due))
+}

@@ -1,0 +1,90 @@
+package policy
+
+import (
+	"fmt"
+	"math/big"
+	"time"
+
+	"guard"
+)
+
+// changedFor is how long a price change stays a finding: it is an event.
+const changedFor = 24 * time.Hour
+
+// priceChanged tells that a rate moved by more than a percentage, be it adopted
+// or only reported.
+func priceChanged(r Rules, f Facts) Outcome {
+	if r.PriceChanged.Off || !f.live() || f.Lease == nil || !f.Lease.Status.Open() {
+		return Outcome{}
+	}
+	was, now, at, adopted := f.lastChange()
+	if at.IsZero() || !f.At.Before(at.Add(changedFor)) || !moved(was, now, r.PriceChanged.Over) {
+		return Outcome{}
+	}
+	v := f.verdict(guard.RulePriceChanged, at)
+	title := fmt.Sprintf("%s: its price changed from %s to %s", f.name(), perHour(was), perHour(now))
+	lines := []string{fmt.Sprintf("It changed at %s.", f.stamp(at))}
+	if !adopted {
+		title = fmt.Sprintf("%s: its reported price changed from %s to %s", f.name(), perHour(was), perHour(now))
+		lines = append(lines, "guard goes on counting the old one.")
+	}
+	if d, ok := f.Plan.Deadline(guard.DeadlineBudget); ok && f.Lease.Budget.IsSet() {
+		lines = append(lines, fmt.Sprintf("Its cap of %s is now reached at %s.", f.Lease.Budget.Round(), f.stamp(d.Limit)))
+		if d.Candidate != nil {
+			lines = append(lines, fmt.Sprintf("By the new price it would be %s; that needs a second reading and notice first.", f.stamp(d.Candidate.Limit)))
+		}
+	}
+	v.Quiet = true
+	v.Stages = []Stage{{Name: "changed " + at.UTC().Format(time.RFC3339), Title: title, Lines: lines}}
+	v.Facts = append(v.Facts,
+		guard.Fact{Name: "price before", Value: was.String(), Source: was.Source, At: at},
+		guard.Fact{Name: "price after", Value: now.String(), Source: now.Source, At: at})
+	return Outcome{Verdicts: []Verdict{v}, Next: at.Add(changedFor)}
+}
+
+// lastChange is the newest change of a known rate of the resource itself.
+func (f Facts) lastChange() (was, now guard.Rate, at time.Time, adopted bool) {
+	segments := f.Metered.Segments
+	if odd := f.Metered.Odd; odd != nil && odd.Known() && len(segments) > 0 && segments[len(segments)-1].Rate.Known() {
+		return segments[len(segments)-1].Rate, *odd, f.Metered.OddSince, false
+	}
+	for i := len(segments) - 1; i > 0; i-- {
+		if !segments[i].Rate.Known() {
+			continue
+		}
+		for j := i - 1; j >= 0; j-- {
+			if segments[j].State != segments[i].State || !segments[j].Rate.Known() {
+				continue
+			}
+			if segments[j].Rate.Same(segments[i].Rate) {
+				break
+			}
+			return segments[j].Rate, segments[i].Rate, segments[i].From, true
+		}
+	}
+	return guard.Rate{}, guard.Rate{}, time.Time{}, false
+}
+
+// moved reports a change by more than a percentage of the rate before. Another
+// currency is always one.
+func moved(was, now guard.Rate, over int) bool {
+	if was.Currency() != now.Currency() {
+		return true
+	}
+	a, b := was.Over(time.Hour), now.Over(time.Hour)
+	if a == nil || b == nil {
+		return false
+	}
+	diff := new(big.Rat).Sub(b, a)
+	bound := new(big.Rat).Mul(a, big.NewRat(int64(over), 100))
+	return diff.Abs(diff).Cmp(bound) > 0
+}
+
+// perHour is a rate as people compare it.
+func perHour(r guard.Rate) string {
+	h, ok := r.Hourly()
+	if !ok {
+		return "an unknown price"
+	}
+	return h.Round().String() + " per hour"
+}

@@ -1,0 +1,38 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"guard"
+)
+
+// priceUnknown alarms that a lease's spend cannot be counted (law 1).
+func priceUnknown(_ Rules, f Facts) Outcome {
+	if f.Lease == nil || !f.Lease.Status.Open() || !f.live() {
+		return Outcome{}
+	}
+	parts := f.Plan.Unknown
+	if len(parts) == 0 && f.Plan.SolvedAt.IsZero() && !f.Lease.Price.Known() && f.Observed.Resource.Bills != guard.No {
+		if _, ok := f.hourly(); !ok {
+			parts = []string{f.Resource().String()}
+		}
+	}
+	if len(parts) == 0 {
+		return Outcome{}
+	}
+	since := f.Plan.SolvedAt
+	if since.IsZero() {
+		since = f.At
+	}
+	v := f.verdict(guard.RulePriceUnknown, since)
+	lines := []string{fmt.Sprintf("Not counted: %s.", strings.Join(parts[:min(len(parts), 10)], "; "))}
+	if f.Lease.Budget.IsSet() {
+		v.Urgent = true
+		lines = append(lines, fmt.Sprintf("Its cap of %s may be passed without guard knowing; what is known counts.", f.Lease.Budget.Round()))
+	}
+	lines = append(lines, fmt.Sprintf("To state the whole machine's price: guard register %s --price 2.50USD/h", f.Resource()))
+	v.Stages = []Stage{{Name: "unknown", Title: fmt.Sprintf("%s: its price is not known", f.name()), Lines: lines}}
+	v.Facts = append(v.Facts, guard.Fact{Name: "not counted", Value: strings.Join(parts, "; "), Source: "meter", At: f.Plan.SolvedAt})
+	return Outcome{Verdicts: []Verdict{v}}
+}

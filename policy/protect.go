@@ -1,0 +1,92 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"guard"
+)
+
+// Protection is an admin's wish that a thing is never touched.
+type Protection struct {
+	On bool
+	// Why names the tag or the person.
+	Why string
+	// Ambiguous: the tag only looks like one of the protect tags.
+	Ambiguous bool
+}
+
+// Protection tells whether an admin protects the subject: by the lease, by a tag
+// that equals a protect tag, or by one that looks like it. Keys are case-sensitive
+// at most providers and people are not, so a near miss protects, and is reported.
+func (f Facts) Protection(r Rules) Protection {
+	if f.Lease != nil && f.Lease.Protected {
+		by := f.Lease.ProtectedBy
+		if by == "" {
+			by = "an admin"
+		}
+		return Protection{On: true, Why: "protected by " + by}
+	}
+	tags := map[string]string{}
+	if f.Observed != nil {
+		maps.Copy(tags, f.Observed.Resource.Tags)
+	}
+	return r.Protect.of(tags)
+}
+
+// of judges the tags of a resource; an exact match wins over a near miss.
+func (p Protect) of(tags map[string]string) Protection {
+	for _, key := range slices.Sorted(maps.Keys(p.Tags)) {
+		if v, ok := tags[key]; ok && v == p.Tags[key] {
+			return Protection{On: true, Why: fmt.Sprintf("the tag %s=%s protects it", key, v)}
+		}
+	}
+	for _, want := range slices.Sorted(maps.Keys(p.Tags)) {
+		for _, key := range slices.Sorted(maps.Keys(tags)) {
+			if nearMiss(key, tags[key], want) {
+				return Protection{On: true, Ambiguous: true,
+					Why: fmt.Sprintf("ambiguous protect tag: %q=%q looks like %s=%s", key, tags[key], want, p.Tags[want])}
+			}
+		}
+	}
+	return Protection{}
+}
+
+// nearMiss reports a key that a person may have meant as want. A plain "no" in
+// the value is not meant to protect.
+func nearMiss(key, value, want string) bool {
+	if bareKey(key) != bareKey(want) {
+		return false
+	}
+	switch strings.ToLower(strings.TrimSpace(value)) {
+	case "false", "no", "off", "0":
+		return false
+	}
+	return true
+}
+
+// bareKey drops what people vary: case, spaces, the prefix before the last colon
+// or slash, and the kind of dash.
+func bareKey(key string) string {
+	key = strings.ToLower(strings.TrimSpace(key))
+	if i := strings.LastIndexAny(key, ":/"); i >= 0 {
+		key = key[i+1:]
+	}
+	return strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(key)
+}
+
+// ambiguousProtect reports tags that only look like a protect tag.
+func ambiguousProtect(r Rules, f Facts) Outcome {
+	p := f.Protection(r)
+	if !p.Ambiguous || !f.Observed.Live() || Foreign(f.Observed.Resource, f.Deployment) != "" {
+		return Outcome{}
+	}
+	v := f.verdict(guard.RuleProtectAmbiguous, f.Observed.FirstSeen)
+	v.Facts = append(v.Facts, guard.Fact{Name: "protect tag", Value: p.Why, Source: "provider", At: f.Observed.Seen})
+	v.Stages = []Stage{{Name: "found", Title: fmt.Sprintf("%s: %s", f.name(), p.Why), Lines: []string{
+		"Until the tag is exactly right or gone, guard treats it as protected and does not touch it.",
+	}}}
+	return Outcome{Verdicts: []Verdict{v}}
+}

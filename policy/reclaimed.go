@@ -1,0 +1,70 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+
+	"guard"
+)
+
+// reclaimedFor is how long the finding of an ended instance stays open: it is an
+// event, and nothing that anybody does makes it untrue.
+const reclaimedFor = 24 * time.Hour
+
+// reclaimed tells that the provider took back a spot instance that the ledger
+// knew. A thing that was gone before guard first saw it is history, not news.
+func reclaimed(_ Rules, f Facts) Outcome {
+	o := f.Observed
+	if o == nil || o.Resource.ID.Kind != guard.Instance || Foreign(o.Resource, f.Deployment) != "" {
+		return Outcome{}
+	}
+	var at time.Time
+	title := "the provider took it back"
+	var lines []string
+	switch {
+	case o.Gone != nil && o.Gone.How == guard.ByReclaim && o.FirstSeen.Before(o.Gone.ProvenAt):
+		at = o.Gone.At
+		if end := o.Gone.ProvenAt.Add(reclaimedFor); !f.At.Before(end) {
+			return Outcome{}
+		}
+		if o.Gone.Estimated {
+			lines = append(lines, fmt.Sprintf("It ended at %s at the latest.", f.stamp(at)))
+		} else {
+			lines = append(lines, fmt.Sprintf("It ended at %s.", f.stamp(at)))
+		}
+		lines = append(lines, "What was only on it is lost.")
+	case o.Gone == nil && o.Resource.State == guard.StateStopped && o.Resource.Ended == guard.ByReclaim:
+		if at = o.Resource.Changed; at.IsZero() {
+			at = o.Seen
+		}
+		title = "the provider took it back and stopped it"
+		lines = append(lines, "Its disks are kept and go on billing.")
+	default:
+		return Outcome{}
+	}
+	v := f.verdict(guard.RuleReclaimed, at)
+	if stays := staying(o.Resource); len(stays) > 0 {
+		lines = append(lines, fmt.Sprintf("Left behind, as far as is known: %s.", list(stays)))
+	}
+	if spent := amounts(f.Spend.Totals); spent != "" {
+		lines = append(lines, fmt.Sprintf("Spent until then: %s.", spent))
+	}
+	v.Quiet = true
+	v.Stages = []Stage{{Name: "reclaimed", Title: fmt.Sprintf("%s: %s", f.name(), title), Lines: lines}}
+	if o.Gone == nil {
+		return Outcome{Verdicts: []Verdict{v}}
+	}
+	v.Facts = append(v.Facts, guard.Fact{Name: "proof", Value: o.Gone.Proof, Source: "provider", At: o.Gone.ProvenAt})
+	return Outcome{Verdicts: []Verdict{v}, Next: o.Gone.ProvenAt.Add(reclaimedFor)}
+}
+
+// staying is what may outlive the instance.
+func staying(r guard.Resource) []string {
+	var ids []string
+	for _, c := range r.Children {
+		if c.GoesWithInstance != guard.Yes {
+			ids = append(ids, c.ID.ID)
+		}
+	}
+	return ids
+}

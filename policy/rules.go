@@ -1,0 +1,106 @@
+// Package policy is guard's judgement: given the facts about one subject and the
+// rules, what is wrong, what is said about it and what is to be done when. It is
+// pure: no I/O, no clock, no state; time and everything else arrive as [Facts].
+//
+// Each rule is one file and one line in the list in evaluate.go. What several
+// rules share is in limit.go (when a limit acts, law 9), protect.go, may.go
+// (law 11) and surprise.go (law 7).
+package policy
+
+import (
+	"time"
+
+	"guard"
+)
+
+// Rules is the configured part of the judgement. The zero value is not useful:
+// start from [DefaultRules].
+type Rules struct {
+	Unregistered Unregistered
+	Expiry       Expiry
+	Budget       Budget
+	OrphanVolume OrphanVolume
+	PriceChanged PriceChanged
+	Protect      Protect
+	Limits       Limits
+	// Verify is how long after an accepted release the thing may still live
+	// before guard asks again and says so.
+	Verify   time.Duration
+	Defaults Defaults
+}
+
+// Unregistered is about instances that nobody registered.
+type Unregistered struct {
+	Off bool
+	// After counts from the provider's creation time, or from the first sight
+	// where the provider does not tell.
+	After time.Duration
+	Then  guard.Action // alert only
+}
+
+// Expiry is about leases that run out.
+type Expiry struct {
+	Off bool
+	// Warn is how long before the end people are told, longest first. The first
+	// one is the notice, unless the lease's grace is longer.
+	Warn []time.Duration
+}
+
+// Budget is about caps.
+type Budget struct {
+	Off bool
+	// Warn is the percentages of the cap at which people are told, rising.
+	Warn []int
+}
+
+// OrphanVolume is about disks whose instance is gone.
+type OrphanVolume struct {
+	Off bool
+	// After counts from when the instance went, or the disk was detached.
+	After time.Duration
+	Then  guard.Action // alert only, so far
+}
+
+// PriceChanged is about rates that move while a lease runs.
+type PriceChanged struct {
+	Off  bool
+	Over int // percent of the rate before
+}
+
+// Protect names what is never touched, whatever the rule.
+type Protect struct {
+	// Tags are compared exactly; one that merely looks alike protects too, and
+	// is reported.
+	Tags map[string]string
+}
+
+// Limits bounds the releases that nobody could foresee (law 7).
+type Limits struct {
+	UnforeseenPerHour int // in all accounts together
+	UnforeseenPercent int // of an account's live instances in an hour, at least 2 instances
+	// ForcedUnprotect lets guard strip the provider's protection where the lease
+	// allows it too.
+	ForcedUnprotect bool
+}
+
+// Defaults are what a register leaves out.
+type Defaults struct {
+	TTL     time.Duration
+	OnLimit guard.Action
+	Grace   time.Duration
+}
+
+// DefaultRules are the documented defaults.
+func DefaultRules() Rules {
+	return Rules{
+		Unregistered: Unregistered{After: 10 * time.Minute, Then: guard.ActAlert},
+		Expiry:       Expiry{Warn: []time.Duration{time.Hour, 15 * time.Minute}},
+		Budget:       Budget{Warn: []int{50, 80, 95}},
+		OrphanVolume: OrphanVolume{After: time.Hour, Then: guard.ActAlert},
+		PriceChanged: PriceChanged{Over: 20},
+		Protect:      Protect{Tags: map[string]string{"guard:keep": "true"}},
+		Limits:       Limits{UnforeseenPerHour: 10, UnforeseenPercent: 25},
+		Verify:       5 * time.Minute,
+		Defaults:     Defaults{TTL: 8 * time.Hour, OnLimit: guard.ActRelease, Grace: 10 * time.Minute},
+	}
+}

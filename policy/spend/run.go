@@ -1,0 +1,94 @@
+package spend
+
+import (
+	"cmp"
+	"math"
+	"math/big"
+	"slices"
+	"strings"
+
+	"guard"
+)
+
+// forever stands for the end of an open segment.
+const forever = math.MaxInt64
+
+// piece is one segment inside its run, in integer nanoseconds since 1970.
+type piece struct {
+	seg      guard.Segment
+	from, to int64    // to is forever while open
+	origin   int64    // where the run, and so its grid of units, begins
+	first    int64    // length of the first unit
+	unit     int64    // length of the others; 0: continuous
+	perNano  *big.Rat // nil where the rate is unknown
+}
+
+// pieces groups segments into runs. Segments may come in any order and of many
+// resources.
+func pieces(segs []guard.Segment) []piece {
+	sorted := slices.Clone(segs)
+	slices.SortStableFunc(sorted, func(a, b guard.Segment) int {
+		return cmp.Or(strings.Compare(a.Resource.Key(), b.Resource.Key()), a.From.Compare(b.From))
+	})
+	ps := make([]piece, 0, len(sorted))
+	for _, s := range sorted {
+		p := piece{seg: s, from: s.From.UnixNano(), to: forever, perNano: s.Rate.Over(1)}
+		if !s.To.IsZero() {
+			p.to = s.To.UnixNano()
+		}
+		if p.to <= p.from {
+			continue
+		}
+		p.origin, p.unit = p.from, int64(max(0, s.Granularity))
+		p.first = int64(max(0, s.Minimum))
+		if p.unit > 0 {
+			p.first = max(p.unit, (p.first+p.unit-1)/p.unit*p.unit)
+		}
+		if n := len(ps); n > 0 && ps[n-1].continues(p) {
+			p.origin, p.first, p.unit = ps[n-1].origin, ps[n-1].first, ps[n-1].unit
+		}
+		ps = append(ps, p)
+	}
+	return ps
+}
+
+// continues reports whether q goes on with p's run.
+func (p piece) continues(q piece) bool {
+	return p.seg.Resource.Key() == q.seg.Resource.Key() && p.seg.State == q.seg.State &&
+		p.to == q.from && p.seg.Granularity == q.seg.Granularity && p.seg.Minimum == q.seg.Minimum
+}
+
+// billed is how many nanoseconds the piece owes at t: the length of every unit
+// that starts in it before t.
+func (p piece) billed(t int64) int64 {
+	end := min(t, p.to)
+	if end <= p.from {
+		return 0
+	}
+	return p.owed(end) - p.owed(p.from)
+}
+
+// owed is how much of the run is billed once it has lasted until t (exclusive).
+func (p piece) owed(t int64) int64 {
+	d := t - p.origin
+	switch {
+	case d <= 0:
+		return 0
+	case d <= p.first:
+		return p.first
+	case p.unit == 0:
+		return d
+	}
+	return p.first + (d-p.first+p.unit-1)/p.unit*p.unit
+}
+
+// sum is what the pieces owe at t, all of them known and of one currency.
+func sum(ps []piece, t int64) *big.Rat {
+	total := new(big.Rat)
+	for _, p := range ps {
+		if n := p.billed(t); n > 0 {
+			total.Add(total, new(big.Rat).Mul(p.perNano, new(big.Rat).SetInt64(n)))
+		}
+	}
+	return total
+}

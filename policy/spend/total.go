@@ -1,0 +1,138 @@
+package spend
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"guard"
+)
+
+// Part is something that a sum lacks.
+type Part struct {
+	Resource guard.ResourceID
+	Since    time.Time
+	// Currency is the other currency it bills in; "" where its rate is unknown.
+	Currency string
+}
+
+// String is a line for people.
+func (p Part) String() string {
+	since := p.Since.UTC().Format("2006-01-02 15:04:05 UTC")
+	if p.Currency == "" {
+		return fmt.Sprintf("%s: no known price since %s", p.Resource, since)
+	}
+	return fmt.Sprintf("%s: bills in %s since %s", p.Resource, p.Currency, since)
+}
+
+// Lines are the parts for people.
+func Lines(parts []Part) []string {
+	var lines []string
+	for _, p := range parts {
+		lines = append(lines, p.String())
+	}
+	return lines
+}
+
+// Total is what segments add up to.
+type Total struct {
+	// Known has one amount for each currency, by code.
+	Known []guard.Money
+	// Unknown is what has no known rate: the truth is at least Known.
+	Unknown []Part
+}
+
+// In returns the total in a currency: nothing spent is an amount of 0, and
+// whether that is all is for Unknown to say.
+func (t Total) In(currency string) guard.Money {
+	for _, m := range t.Known {
+		if m.Currency() == currency {
+			return m
+		}
+	}
+	return guard.ZeroMoney(currency)
+}
+
+// Spent is what the segments owe at a moment. A unit that has started is owed in
+// full; segments later than the moment count nothing.
+func Spent(segs []guard.Segment, until time.Time) Total {
+	t := until.UnixNano()
+	sums := map[string]*big.Rat{}
+	var out Total
+	for _, p := range pieces(segs) {
+		if p.perNano == nil {
+			if p.from < t {
+				out.Unknown = addPart(out.Unknown, Part{Resource: p.seg.Resource, Since: p.seg.From})
+			}
+			continue
+		}
+		c := p.seg.Rate.Currency()
+		if sums[c] == nil {
+			sums[c] = new(big.Rat)
+		}
+		sums[c].Add(sums[c], sum([]piece{p}, t))
+	}
+	for c, r := range sums {
+		if m, err := guard.MoneyFromRat(r, c); err == nil {
+			out.Known = append(out.Known, m)
+		}
+	}
+	slices.SortFunc(out.Known, func(a, b guard.Money) int { return strings.Compare(a.Currency(), b.Currency()) })
+	return out
+}
+
+// Lacks lists what a sum in the currency leaves out: parts of no known rate and
+// parts in other currencies.
+func Lacks(segs []guard.Segment, currency string) []Part {
+	var parts []Part
+	for _, p := range pieces(segs) {
+		switch c := p.seg.Rate.Currency(); {
+		case p.perNano == nil:
+			parts = addPart(parts, Part{Resource: p.seg.Resource, Since: p.seg.From})
+		case c != currency && !p.seg.Rate.Amount.IsZero():
+			parts = addPart(parts, Part{Resource: p.seg.Resource, Since: p.seg.From, Currency: c})
+		}
+	}
+	return parts
+}
+
+// addPart keeps one part for each resource and cause, the earliest.
+func addPart(parts []Part, p Part) []Part {
+	for _, q := range parts {
+		if q.Resource.Key() == p.Resource.Key() && q.Currency == p.Currency {
+			return parts
+		}
+	}
+	return append(parts, p)
+}
+
+// Burn is the rate at which the segments that are open at a moment spend, per
+// hour and currency; parts of unknown rate are in Unknown.
+func Burn(segs []guard.Segment, at time.Time) Total {
+	sums := map[string]*big.Rat{}
+	var out Total
+	for _, s := range segs {
+		if s.From.After(at) || (!s.To.IsZero() && !s.To.After(at)) {
+			continue
+		}
+		r := s.Rate.Over(time.Hour)
+		if r == nil {
+			out.Unknown = addPart(out.Unknown, Part{Resource: s.Resource, Since: s.From})
+			continue
+		}
+		c := s.Rate.Currency()
+		if sums[c] == nil {
+			sums[c] = new(big.Rat)
+		}
+		sums[c].Add(sums[c], r)
+	}
+	for c, r := range sums {
+		if m, err := guard.MoneyFromRat(r, c); err == nil {
+			out.Known = append(out.Known, m)
+		}
+	}
+	slices.SortFunc(out.Known, func(a, b guard.Money) int { return strings.Compare(a.Currency(), b.Currency()) })
+	return out
+}
