@@ -1,0 +1,181 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+
+	"guard"
+)
+
+// table says where records of one type live. key gives "" for a record that
+// names nothing and cannot be kept.
+type table[T any] struct {
+	name string
+	key  func(T) string
+}
+
+// The tables. Their names are in files: never rename one without an upgrade.
+var (
+	leases         = table[guard.Lease]{"leases", func(l guard.Lease) string { return l.ID }}
+	leaseIndex     = table[leaseRefs]{"lease_of", func(r leaseRefs) string { return r.Resource }}
+	observed       = table[guard.Observed]{"observed", func(o guard.Observed) string { return resourceKey(o.Resource.ID) }}
+	metered        = table[guard.Metered]{"metered", func(m guard.Metered) string { return resourceKey(m.Resource) }}
+	plans          = table[guard.Plan]{"plans", func(p guard.Plan) string { return p.Lease }}
+	findings       = table[guard.Finding]{"findings", findingKey}
+	closedFindings = table[guard.Finding]{"findings_closed", func(f guard.Finding) string { return f.ID }}
+	releases       = table[guard.Release]{"releases", func(r guard.Release) string { return resourceKey(r.Target) }}
+	endedReleases  = table[guard.Release]{"releases_ended", func(r guard.Release) string { return r.ID }}
+	outbox         = table[guard.Message]{"outbox", func(m guard.Message) string { return m.ID }}
+	sentMessages   = table[guard.Message]{"outbox_sent", func(m guard.Message) string { return m.ID }}
+	scopes         = table[guard.ScopeStatus]{"scopes", ScopeKey}
+	accounts       = table[guard.AccountStatus]{"accounts", func(a guard.AccountStatus) string { return a.Name }}
+	journal        = table[guard.JournalEntry]{"journal", func(e guard.JournalEntry) string { return seqKey(e.Seq) }}
+)
+
+// Tables without a record type of their own.
+const (
+	metaTable    = "meta"       // the schema, and the journal's counter
+	valuesTable  = "values"     // small named values
+	journalIndex = "journal_of" // subject or lease, newest first → nothing
+)
+
+// ScopeKey is the key of a scope's status: ACCOUNT/KIND/SCOPE.
+func ScopeKey(s guard.ScopeStatus) string {
+	if s.Account == "" || s.Kind == "" {
+		return ""
+	}
+	return s.Account + "/" + string(s.Kind) + "/" + s.Scope
+}
+
+func resourceKey(id guard.ResourceID) string {
+	if id.Account == "" || id.Kind == "" || id.ID == "" {
+		return ""
+	}
+	return id.Key()
+}
+
+func findingKey(f guard.Finding) string {
+	if f.Rule == "" {
+		return ""
+	}
+	return f.Key()
+}
+
+// decode reads a record and proves that it is the one the key promises, so that
+// "null" or a record in the wrong place never passes for a zero value.
+func (t table[T]) decode(key string, b []byte) (T, error) {
+	var v T
+	if err := json.Unmarshal(b, &v); err != nil {
+		return v, fmt.Errorf("%w: record %q in the ledger's table %s cannot be read: %v", guard.ErrDamaged, key, t.name, err)
+	}
+	if got := t.key(v); got != key {
+		return v, fmt.Errorf("%w: record %q in the ledger's table %s says that it is %q", guard.ErrDamaged, key, t.name, got)
+	}
+	return v, nil
+}
+
+func (t table[T]) get(g Getter, key string) (T, bool, error) {
+	var none T
+	if key == "" {
+		return none, false, nil
+	}
+	b, err := g.Get(t.name, key)
+	if err != nil || b == nil {
+		return none, false, err
+	}
+	v, err := t.decode(key, b)
+	if err != nil {
+		return none, false, err
+	}
+	return v, true, nil
+}
+
+func (t table[T]) put(o *overlay, v T) error {
+	key := t.key(v)
+	if key == "" {
+		return fmt.Errorf("%w: a record without an ID for the ledger's table %s", guard.ErrInvalid, t.name)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("%w: record %q for the ledger's table %s: %v", guard.ErrInvalid, key, t.name, err)
+	}
+	return o.put(t.name, key, b)
+}
+
+func (t table[T]) all(r Reader, prefix, after string) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		stopped := false
+		err := r.Scan(t.name, prefix, after, func(key string, b []byte) bool {
+			v, err := t.decode(key, b)
+			stopped = !yield(v, err)
+			return !stopped
+		})
+		if err != nil && !stopped {
+			var none T
+			yield(none, err)
+		}
+	}
+}
+
+// Table reads the records of one type in a [View].
+type Table[T any] struct {
+	t table[T]
+	s *snapshot
+}
+
+// Get returns the record of a key, and whether there is one.
+func (t Table[T]) Get(key string) (T, bool, error) { return t.t.get(t.s, key) }
+
+// All yields the records whose key has the prefix, in byte order of their keys.
+// A record that cannot be read yields an error that names table and key, and the
+// next ones follow: whoever goes on past it knows that something is missing.
+func (t Table[T]) All(prefix string) iter.Seq2[T, error] { return t.t.all(t.s, prefix, "") }
+
+// Rows reads and writes the records of one type in a [Tx].
+type Rows[T any] struct {
+	t table[T]
+	o *overlay
+	// change runs before a write: old and new are nil where there is none.
+	change func(old, new *T) error
+}
+
+// Get returns the record of a key, and whether there is one; it sees what this
+// update has put.
+func (r Rows[T]) Get(key string) (T, bool, error) { return r.t.get(r.o, key) }
+
+// Put writes a record under the key that it carries. A record without one is
+// guard.ErrInvalid.
+func (r Rows[T]) Put(v T) error {
+	if r.change != nil {
+		old, ok, err := r.Get(r.t.key(v))
+		if err != nil {
+			return err
+		}
+		if err := r.change(pointer(old, ok), &v); err != nil {
+			return err
+		}
+	}
+	return r.t.put(r.o, v)
+}
+
+// Delete removes a record; that there is none is no error.
+func (r Rows[T]) Delete(key string) error {
+	if r.change != nil {
+		old, ok, err := r.Get(key)
+		if err != nil || !ok {
+			return err
+		}
+		if err := r.change(&old, nil); err != nil {
+			return err
+		}
+	}
+	return r.o.delete(r.t.name, key)
+}
+
+func pointer[T any](v T, ok bool) *T {
+	if !ok {
+		return nil
+	}
+	return &v
+}
