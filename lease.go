@@ -106,6 +106,13 @@ type Deadline struct {
 	// Stood is since when the ledger has held a deadline at or before this one
 	// plus an hour: how long people could have known.
 	Stood time.Time `json:"stood"`
+	// Furthest is the latest that the deadline has been since Stood.
+	Furthest time.Time `json:"furthest,omitzero"`
+	// Basis is what a person set it from (the time, or the cap and the stated
+	// price); where that changes, the move is a person's doing.
+	Basis string `json:"basis,omitzero"`
+	// NotBefore is until when an odd move that was believed leaves people time.
+	NotBefore time.Time `json:"not_before,omitzero"`
 	// Candidate is an earlier deadline that one odd fact would make; it is
 	// adopted only after a second reading and notice (law 8).
 	Candidate *Candidate `json:"candidate,omitzero"`

@@ -241,6 +241,12 @@ type Reading struct {
 	Identity string    `json:"identity,omitzero"`
 	// ByID is true for a read by ID, false for an absence from a complete list.
 	ByID bool `json:"by_id,omitzero"`
+	// Elapsed is the instant's other half: two readings are as far apart as the
+	// axis says that did not step.
+	Elapsed time.Duration `json:"elapsed,omitzero"`
+	// Changed and Ended are what a terminal record told of when and how it ended.
+	Changed time.Time `json:"changed,omitzero"`
+	Ended   How       `json:"ended,omitzero"`
 }
 
 // Change is a state or price of a resource from a moment on, not yet metered.
@@ -285,8 +291,12 @@ type Observed struct {
 	// Absent are the readings since it was last found, oldest first.
 	Absent []Reading `json:"absent,omitzero"`
 	Gone   *Gone     `json:"gone,omitzero"`
-	// Pending are changes that the meter has not turned into segments yet.
+	// Pending are changes that the meter has not turned into segments yet, each
+	// at or after the one before it.
 	Pending []Change `json:"pending,omitzero"`
+	// NotSame is the creation time of another thing that now answers to this ID,
+	// while the first one is still claimed; zero where none does.
+	NotSame time.Time `json:"not_same,omitzero"`
 }
 
 // Live reports whether it is not proven gone.
