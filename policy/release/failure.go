@@ -1,0 +1,95 @@
+package release
+
+import (
+	"errors"
+	"time"
+
+	"guard"
+)
+
+// blockOf is why an error stands in the way of a release for longer than a
+// retry; "" where trying again may help.
+func blockOf(err error) guard.BlockReason {
+	switch {
+	case errors.Is(err, guard.ErrPermission):
+		return guard.BlockPermission
+	case errors.Is(err, guard.ErrProtected):
+		return guard.BlockProtected
+	case errors.Is(err, guard.ErrAccount):
+		return guard.BlockAccount
+	}
+	return ""
+}
+
+// wait is how long after the n-th failure in a row (from 1) the next try comes:
+// 15 s, 30 s, then a minute, for ever. The provider's own hint lengthens it and
+// never shortens it.
+func wait(n int, err error) time.Duration {
+	d := time.Minute
+	switch {
+	case n <= 1:
+		d = 15 * time.Second
+	case n == 2:
+		d = 30 * time.Second
+	}
+	if hint, ok := guard.RetryAfter(err); ok && hint > d {
+		d = hint
+	}
+	return d
+}
+
+// recheck is how long a blocked release waits before guard looks whether the
+// cause is gone. Where that look is a call, it comes no more often than every
+// five minutes.
+func recheck(reason guard.BlockReason) time.Duration {
+	switch reason {
+	case guard.BlockPermission, guard.BlockProtected, guard.BlockNotSame:
+		return 5 * time.Minute
+	}
+	return time.Minute
+}
+
+// verifyEvery is how often an accepted release is looked at, by how long ago it
+// was accepted: often enough to prove its end soon, seldom enough that a slow
+// one costs few calls.
+func verifyEvery(since time.Duration) time.Duration {
+	switch {
+	case since < 5*time.Minute:
+		return 15 * time.Second
+	case since < time.Hour:
+		return time.Minute
+	}
+	return 5 * time.Minute
+}
+
+// ReadAt is when the release wants its target read next; zero where a read would
+// tell nothing.
+func ReadAt(r guard.Release) time.Time {
+	switch r.State {
+	case guard.ReleaseNoticed:
+		if at := r.Due.Add(-readLead); at.After(r.NextAt) {
+			return at
+		}
+		return r.NextAt
+	case guard.ReleaseIntended, guard.ReleaseIssued:
+		return r.NextAt
+	case guard.ReleaseBlocked:
+		switch r.Reason {
+		case guard.BlockSurprise, guard.BlockClock, guard.BlockProvider:
+			return time.Time{} // judged again, not read again
+		}
+		return r.NextAt
+	}
+	return time.Time{}
+}
+
+// WakeAt is when the release wants to be stepped next.
+func WakeAt(r guard.Release) time.Time {
+	if r.State == guard.ReleaseNoticed {
+		if at := ReadAt(r); !r.Due.Before(at) {
+			return at
+		}
+		return r.Due
+	}
+	return r.NextAt
+}
