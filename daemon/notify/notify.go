@@ -1,0 +1,132 @@
+// Package notify tells people: it drains the ledger's outbox into channels.
+//
+// A message was written in the transaction that causes it. Here it is delivered
+// at least once, urgent ones first, and never again once a channel has taken it,
+// across restarts and outages. That a post is about to go out is durable before
+// it does; so after a crash, a time-out or a 429 the channel's history is looked
+// at before the same message is posted again. What cannot be delivered is kept
+// and tried for ever, ever more slowly, up to once an hour.
+package notify
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"guard"
+	"guard/store"
+)
+
+// Channel is one place where people read. Its methods get an Instant in ctx, make
+// one attempt each, never sleep, and return errors that contain no secret. The
+// root package's error kinds say what an error means:
+//
+//   - ErrThrottled, or a *guard.RetryError: nothing is posted before the wait ends.
+//   - ErrUnavailable: nothing left this machine; the channel is tried again soon.
+//   - ErrInvalid: the channel refuses this message; others may go.
+//   - ErrConflict: the thread is not there any more.
+//   - ErrPermission, ErrNotFound, ErrRefused, ErrUnsupported: the channel takes
+//     nothing until a person mends it.
+//   - ErrUncertain and everything else: it may have arrived or not.
+type Channel interface {
+	// Name is what messages are queued for.
+	Name() string
+	// Post posts the message once, under the thread that an earlier Posted named,
+	// or on its own where thread is "". m.ID goes with it, for Find.
+	Post(ctx context.Context, m guard.Message, thread string) (guard.Posted, error)
+	// Find looks for the message m.ID among what was posted since m.CreatedAt, in
+	// the thread and outside it. False without an error means that it is not
+	// there; where that cannot be told there is an error. ErrUnsupported,
+	// ErrPermission and ErrNotFound mean that looking again will not help.
+	Find(ctx context.Context, m guard.Message, thread string) (guard.Posted, bool, error)
+}
+
+// Limited is a channel that bounds how often and how much may be posted. Only
+// such a channel gets digests.
+type Limited interface {
+	// Pace is the least time between two posts.
+	Pace() time.Duration
+	// Fits reports whether m can be posted without being cut.
+	Fits(m guard.Message) bool
+}
+
+const (
+	// postTimeout bounds one call to a channel; channels have their own,
+	// shorter ones.
+	postTimeout = 30 * time.Second
+	// burst is how many messages a channel without a pace takes in one run.
+	burst = 32
+	// idle is how soon the outbox is looked at again without a kick: a kick that
+	// was forgotten costs a minute, not an alert.
+	idle = time.Minute
+)
+
+// Loop is the daemon's loop "notify".
+type Loop struct {
+	ledger *store.Ledger
+	log    *slog.Logger
+	kick   func(loop string)
+	lines  []*line
+}
+
+// New makes the loop for the channels. kick makes another loop due: an
+// acknowledged notice lets a release go on. Messages for a channel that is not
+// among them are kept. log and kick may be nil.
+func New(ledger *store.Ledger, log *slog.Logger, kick func(loop string), channels ...Channel) *Loop {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	if kick == nil {
+		kick = func(string) {}
+	}
+	l := &Loop{ledger: ledger, log: log, kick: kick}
+	for _, c := range channels {
+		limits, _ := c.(Limited)
+		l.lines = append(l.lines, &line{loop: l, channel: c, limits: limits, name: c.Name()})
+	}
+	return l
+}
+
+// Name is "notify".
+func (l *Loop) Name() string { return "notify" }
+
+// Once posts what is due: one message or digest for each channel that has a
+// pace, several for one that has none. Channels do not wait for each other's
+// answers, and a failing one does not hold up the others.
+func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error) {
+	pending, damaged, err := l.pending(ctx)
+	if err != nil {
+		return guard.Instant{}, err
+	}
+	nexts := make([]guard.Instant, len(l.lines))
+	errs := make([]error, len(l.lines), len(l.lines)+1)
+	var wg sync.WaitGroup
+	for i, c := range l.lines {
+		wg.Go(func() { nexts[i], errs[i] = c.run(ctx, at, pending[c.name]) })
+	}
+	wg.Wait()
+	next := guard.Earliest(append(nexts, at.Add(idle))...)
+	return next, errors.Join(append(errs, damaged)...)
+}
+
+// pending reads the outbox. A record that cannot be read is reported and stays;
+// the others are told all the same.
+func (l *Loop) pending(ctx context.Context) (byChannel map[string][]guard.Message, damaged, err error) {
+	byChannel = map[string][]guard.Message{}
+	var errs []error
+	err = l.ledger.View(ctx, func(v *store.View) error {
+		clear(byChannel)
+		errs = nil
+		for m, err := range v.Outbox.All("") {
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			byChannel[m.Channel] = append(byChannel[m.Channel], m)
+		}
+		return nil
+	})
+	return byChannel, errors.Join(errs...), err
+}
