@@ -1,0 +1,236 @@
+// Package aws is the adapter of Amazon EC2, on the official SDK.
+//
+// What it knows of EC2, and where its numbers come from:
+//
+//   - An instance bills while it runs, by the second and for at least a minute
+//     (EC2 on-demand pricing, Linux). It does not while pending, stopped,
+//     shutting down or terminated, nor while stopping unless it hibernates.
+//   - A listing is complete when the page without a token has come. A terminated
+//     instance stays visible for about an hour and is reported as gone until then.
+//   - LaunchTime is the *last* launch: stopping and starting renews it. The
+//     creation time is the attach time of what the instance was born with, see
+//     [created].
+//   - Prices are in no listing: they come from the price book, or stay unknown.
+//   - DescribeInstances tells nothing of termination protection: a special call
+//     does, see [Provider.Protection].
+//   - Members of an Auto Scaling group come back after they are terminated;
+//     taking the group's desired capacity down is not this adapter's to do yet.
+package aws
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"guard"
+	"guard/providers"
+	"guard/providers/prices"
+)
+
+// Kind is the provider's name in a configuration.
+const Kind = "aws"
+
+// Options is what an adapter is made of.
+type Options struct {
+	// Name is the account's name in the configuration.
+	Name string
+	// Config is the account's own section.
+	Config Config
+	// Book says what things cost; nil leaves every price unknown.
+	Book *prices.Book
+	// Base makes the HTTP calls; nil is a pooled transport that honours
+	// AWS_CA_BUNDLE and the proxy variables.
+	Base http.RoundTripper
+}
+
+// Provider is one AWS account. What it remembers is only what never changes in
+// EC2 (the GPUs of a type, the spot request of an instance), so that losing it
+// costs calls and nothing else.
+type Provider struct {
+	name    string
+	book    *prices.Book
+	listed  []string // regions as configured; nil means all
+	home    string   // the region that answers for the account
+	ec2     *ec2.Client
+	sts     *sts.Client
+	secrets []guard.Secret
+
+	mu       sync.Mutex
+	gpus     map[string]gpu                    // by instance type
+	requests map[string]types.SpotInstanceType // by spot request
+	spot     map[string]string                 // spot request by instance; "" for on demand
+}
+
+// The caches are dropped when they grow past any account we know of.
+const maxRemembered = 100_000
+
+// The rate that one account keeps to over all regions. EC2 throttles each region
+// by a bucket of 50 to 100 calls, refilled at 5 to 20 a second ("Request
+// throttling for the Amazon EC2 API"); half of the slowest listing bucket leaves
+// room for the people who share the account.
+const (
+	callsPerSecond = 10
+	callsBurst     = 40
+)
+
+// New makes the adapter. It reads the SDK's usual files and variables, and calls
+// nothing.
+func New(ctx context.Context, o Options) (*Provider, error) {
+	secrets, static, err := o.Config.credentials(o.Name)
+	if err != nil {
+		return nil, err
+	}
+	metadata := imds.ClientDisabled
+	if o.Config.IMDS {
+		metadata = imds.ClientDefaultEnableState
+	}
+	load := []func(*config.LoadOptions) error{
+		// Providers' transport retries, and knows reads from writes.
+		config.WithRetryer(func() sdk.Retryer { return sdk.NopRetryer{} }),
+		// Off AWS the look-up of an instance role hangs, and on it guard takes on
+		// the machine's role only where somebody said so.
+		config.WithEC2IMDSClientEnableState(metadata),
+	}
+	if o.Config.Profile != "" {
+		load = append(load, config.WithSharedConfigProfile(o.Config.Profile))
+	}
+	if static != nil {
+		load = append(load, config.WithCredentialsProvider(static))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, load...)
+	if err != nil {
+		return nil, fmt.Errorf("%w: account %s: load the AWS configuration: %w; check the profile and ~/.aws/config",
+			guard.ErrInvalid, o.Name, providers.Redact(err, secrets...))
+	}
+	p := &Provider{
+		name: o.Name, book: o.Book, secrets: secrets,
+		gpus: map[string]gpu{}, requests: map[string]types.SpotInstanceType{}, spot: map[string]string{},
+	}
+	if !o.Config.allRegions() {
+		p.listed = o.Config.Regions
+	}
+	p.home = homeRegion(cfg.Region, p.listed)
+	p.setUp(cfg, o)
+	return p, nil
+}
+
+func (p *Provider) setUp(cfg sdk.Config, o Options) {
+	base := o.Base
+	if base == nil {
+		// The SDK's own client carries AWS_CA_BUNDLE. It is taken out here, after
+		// loading: handing ours to the loader makes it refuse that variable.
+		if b, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok {
+			base = b.GetTransport()
+		}
+	}
+	cfg.HTTPClient = strictly{providers.NewTransport(providers.TransportConfig{
+		Next: calmly{base}, PerSecond: callsPerSecond, Burst: callsBurst,
+	})}
+	cfg.Region = p.home
+	cfg.ClientLogMode = 0
+	if cfg.Credentials != nil {
+		cfg.Credentials = sdk.NewCredentialsCache(credentials{cfg.Credentials})
+	}
+	var endpoint *string
+	if o.Config.Endpoint != "" {
+		endpoint = &o.Config.Endpoint
+	}
+	p.ec2 = ec2.NewFromConfig(cfg, func(e *ec2.Options) {
+		if endpoint != nil {
+			e.BaseEndpoint = endpoint
+		}
+	})
+	p.sts = sts.NewFromConfig(cfg, func(s *sts.Options) {
+		if endpoint != nil {
+			s.BaseEndpoint = endpoint
+		}
+	})
+}
+
+func homeRegion(configured string, listed []string) string {
+	switch {
+	case configured != "":
+		return configured
+	case len(listed) > 0:
+		return listed[0]
+	}
+	return "us-east-1"
+}
+
+// Truths are EC2's: one second and a minute of Linux billing, IDs never used
+// again, tombstones that end the billing. A terminate call ends the billing when
+// the instance leaves `running`, within seconds; a minute covers a slow answer.
+func (p *Provider) Truths() guard.Truths {
+	return guard.Truths{
+		Granularity:     time.Second,
+		Minimum:         time.Minute,
+		ReleaseLead:     time.Minute,
+		ImmutableIDs:    true,
+		HasGet:          true,
+		TerminalBilling: true,
+		Stop:            guard.StopSavesCompute,
+		PriceUnit:       "machine",
+		DeleteLeaves:    []guard.Kind{guard.Volume, guard.Snapshot, guard.Image, guard.Address},
+		ReclaimShows:    "terminated or stopped with the reason Server.SpotInstanceTermination or Server.SpotInstanceShutdown, listed for about an hour",
+		CallsPerSecond:  callsPerSecond,
+	}
+}
+
+// Identity is the account number that STS tells for the credentials.
+func (p *Provider) Identity(ctx context.Context) (guard.Identity, error) {
+	out, err := p.sts.GetCallerIdentity(providers.Read(ctx), &sts.GetCallerIdentityInput{})
+	if err != nil {
+		return guard.Identity{}, p.fail(err, "identify", "account "+p.name, "sts:GetCallerIdentity", reading)
+	}
+	id := sdk.ToString(out.Account)
+	if !accountNumber.MatchString(id) {
+		return guard.Identity{}, fmt.Errorf("%w: identify account %s: STS names no account number; check the endpoint", guard.ErrBadReply, p.name)
+	}
+	return guard.Identity{ID: id, Strong: true, Self: self(assetTag)}, nil
+}
+
+var (
+	accountNumber = regexp.MustCompile(`^\d{12}$`)
+	instanceID    = regexp.MustCompile(`^i-(?:[0-9a-f]{8}|[0-9a-f]{17})$`)
+	volumeID      = regexp.MustCompile(`^vol-(?:[0-9a-f]{8}|[0-9a-f]{17})$`)
+)
+
+// assetTag is where a Nitro instance finds its own ID without asking the
+// metadata service ("Identify EC2 Linux instances", DMI).
+const assetTag = "/sys/class/dmi/id/board_asset_tag"
+
+// self is the ID of the EC2 instance this runs on; "" where it is none, or an
+// older one that does not tell.
+func self(path string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	id := strings.TrimSpace(string(b))
+	if !instanceID.MatchString(id) {
+		return ""
+	}
+	return id
+}
+
+// in directs one call to a region.
+func in(region string) func(*ec2.Options) {
+	return func(o *ec2.Options) { o.Region = region }
+}
+
+func (p *Provider) id(kind guard.Kind, region, id string) guard.ResourceID {
+	return guard.ResourceID{Account: p.name, Kind: kind, Scope: region, ID: id}
+}
