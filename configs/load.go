@@ -1,0 +1,156 @@
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"guard"
+	"guard/policy"
+)
+
+// maxFile bounds what is parsed; a thousand accounts fit in.
+const maxFile = 256 << 10
+
+// Load reads a configuration. name is the file's path: it stands in messages,
+// and relative paths in the file start from its folder. providers says for each
+// provider built how its section of an account is decoded; env looks up an
+// environment variable, as os.LookupEnv does.
+//
+// The error is Problems, every mistake at once, and there is no Config with it.
+// Secrets and price books that the file names are read too, so that what cannot
+// be read is told before anything starts.
+func Load(data []byte, name string, providers map[string]SectionDecoder, env func(string) (string, bool)) (*Config, error) {
+	d := &decoder{file: name, env: env, lines: map[string]int{}}
+	rules := policy.DefaultRules()
+	f := defaultFile(rules)
+	if root, ok := d.parse(data); ok {
+		d.value(entry{line: 1, value: root}, settable(&f), "")
+	}
+	c := &Config{
+		File:     name,
+		Mode:     guard.Mode(f.Mode),
+		Ledger:   Ledger{f.Ledger.Backend, d.path(f.Ledger.Path)},
+		Listen:   Listen{d.path(string(f.Listen))},
+		TimeZone: f.TimeZone.Location,
+	}
+	d.socket(c.Listen.Unix)
+	c.Rules = d.rules(f, rules)
+	c.Slack = d.slack(f.Notify.Slack)
+	c.Accounts = d.accounts(f.Accounts, c, providers)
+	if len(d.problems) > 0 {
+		return nil, inOrder(d.problems, name)
+	}
+	c.Notes = inOrder(append(c.Notes, d.notes(c)...), name)
+	return c, nil
+}
+
+// defaultFile is the file that nobody wrote.
+func defaultFile(r policy.Rules) file {
+	f := file{
+		Mode:     mode(guard.Observe),
+		Ledger:   ledger{"bolt", "/var/lib/guard/ledger.db"},
+		Listen:   "/run/guard/guard.sock",
+		TimeZone: zone{time.UTC},
+		Protect:  protectFile{r.Protect.Tags},
+		Defaults: defaultsFile{r.Defaults.TTL, action(r.Defaults.OnLimit), r.Defaults.Grace},
+		Limits:   limitsFile{r.Limits.UnforeseenPerHour, r.Limits.UnforeseenPercent, r.Limits.ForcedUnprotect},
+		Release:  releaseFile{r.Verify},
+	}
+	f.Rules.Unregistered.Off = r.Unregistered.Off
+	f.Rules.Unregistered.After = r.Unregistered.After
+	f.Rules.Unregistered.Then = action(r.Unregistered.Then)
+	f.Rules.Expiry.Off = r.Expiry.Off
+	f.Rules.Expiry.Warn = r.Expiry.Warn
+	f.Rules.Budget.Off = r.Budget.Off
+	for _, p := range r.Budget.Warn {
+		f.Rules.Budget.Warn = append(f.Rules.Budget.Warn, percent(p))
+	}
+	f.Rules.OrphanVolume.Off = r.OrphanVolume.Off
+	f.Rules.OrphanVolume.After = r.OrphanVolume.After
+	f.Rules.OrphanVolume.Then = action(r.OrphanVolume.Then)
+	f.Rules.PriceChanged.Off = r.PriceChanged.Off
+	f.Rules.PriceChanged.Over = percent(r.PriceChanged.Over)
+	f.Rules.PriceChanged.Then = action(guard.ActAlert)
+	return f
+}
+
+// parse makes the syntax tree of the one document in data; false where there is
+// nothing to decode.
+func (d *decoder) parse(data []byte) (root ast.Node, ok bool) {
+	if len(data) > maxFile {
+		d.problem(0, "", "larger than %d KiB: this is not a configuration", maxFile>>10)
+		return nil, false
+	}
+	tree, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		line, text := syntax(err)
+		d.problem(line, "", "not YAML: %s", text)
+		return nil, false
+	}
+	for _, doc := range tree.Docs {
+		if doc.Body == nil {
+			continue
+		}
+		if root != nil {
+			d.problem(lineOf(doc.Body), "", "a second document: a configuration is one")
+			continue
+		}
+		root = doc.Body
+	}
+	if _, null := root.(*ast.NullNode); null || root == nil {
+		return nil, false
+	}
+	return root, true
+}
+
+// syntax takes line and message out of a parser's error, but not the lines of
+// the file that it quotes: they may hold secrets.
+func syntax(err error) (int, string) {
+	var e yaml.Error
+	if !errors.As(err, &e) {
+		return 0, "it cannot be read"
+	}
+	line := 0
+	if t := e.GetToken(); t != nil && t.Position != nil {
+		line = t.Position.Line
+	}
+	return line, e.GetMessage()
+}
+
+// socket checks a path against what the kernel takes: sun_path of unix(7) holds
+// 108 bytes with the closing zero.
+func (d *decoder) socket(path string) {
+	const most = 107
+	if len(path) > most {
+		d.at("listen", "the socket's path has %d bytes, and a Unix socket takes %d: choose a shorter one", len(path), most)
+	}
+}
+
+// notes are said of a configuration that is right and may not be meant.
+func (d *decoder) notes(c *Config) []Problem {
+	var notes []Problem
+	note := func(path, format string, args ...any) {
+		notes = append(notes, Problem{c.File, d.line(path), fmt.Sprintf(format, args...)})
+	}
+	if len(c.Accounts) == 0 {
+		note("accounts", "no account is configured: guard watches nothing")
+	}
+	if len(c.Rules.Protect.Tags) == 0 {
+		note("protect.tags", "protect.tags is empty: no tag protects an instance")
+	}
+	for _, a := range c.Accounts {
+		if a.Mode == guard.Enforce && c.Slack == nil {
+			note("mode", "account %s is in mode enforce and notify.slack is not set: notices go to the log only", a.Name)
+		}
+	}
+	if !filepath.IsAbs(c.Ledger.Path) {
+		note("ledger", "the ledger's path is relative: it depends on the folder guardd is started in")
+	}
+	return notes
+}

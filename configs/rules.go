@@ -1,0 +1,163 @@
+package configs
+
+import (
+	"net"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"guard"
+	"guard/policy"
+)
+
+func settable[T any](v *T) reflect.Value { return reflect.ValueOf(v).Elem() }
+
+// maxWarnings bounds a list of warnings: each is a message to everyone.
+const maxWarnings = 10
+
+// rules checks what types alone do not, and fills the rules that policy reads.
+func (d *decoder) rules(f file, r policy.Rules) policy.Rules {
+	in := f.Rules
+	r.Unregistered = policy.Unregistered{Off: in.Unregistered.Off, After: in.Unregistered.After,
+		Then: d.alertOnly("rules.unregistered.then", in.Unregistered.Then, "a registration or, later, adopt: sets the limit that may")}
+	r.Expiry = policy.Expiry{Off: in.Expiry.Off, Warn: d.warnings(in.Expiry.Warn)}
+	r.Budget = policy.Budget{Off: in.Budget.Off, Warn: d.percents(in.Budget.Warn)}
+	r.OrphanVolume = policy.OrphanVolume{Off: in.OrphanVolume.Off, After: in.OrphanVolume.After,
+		Then: d.alertOnly("rules.orphan_volume.then", in.OrphanVolume.Then, "")}
+	r.PriceChanged = policy.PriceChanged{Off: in.PriceChanged.Off, Over: int(in.PriceChanged.Over)}
+	d.alertOnly("rules.price_changed.then", in.PriceChanged.Then, "a changed price moves the deadline of a budget by itself")
+
+	r.Protect = policy.Protect{Tags: f.Protect.Tags}
+	for k, v := range f.Protect.Tags {
+		if k == "" || k != strings.TrimSpace(k) || v != strings.TrimSpace(v) {
+			d.at("protect.tags."+k, "a tag is compared exactly and cannot begin or end with a space")
+		}
+	}
+	r.Limits = policy.Limits{
+		UnforeseenPerHour: d.within("limits.unforeseen_per_hour", f.Limits.PerHour, 0, 1000),
+		UnforeseenPercent: d.within("limits.unforeseen_percent", f.Limits.Percent, 0, 100),
+		ForcedUnprotect:   f.Limits.ForcedUnprotect,
+	}
+	r.Verify = d.between("release.verify", f.Release.Verify, time.Second, 24*time.Hour)
+	r.Defaults = policy.Defaults{
+		TTL:     d.between("defaults.ttl", f.Defaults.TTL, time.Minute, longest),
+		OnLimit: guard.Action(f.Defaults.OnLimit),
+		Grace:   f.Defaults.Grace,
+	}
+	if r.Defaults.Grace >= r.Defaults.TTL && r.Defaults.TTL > 0 {
+		path := "defaults.grace"
+		if !d.has(path) {
+			path = "defaults.ttl"
+		}
+		d.at(path, "grace (%s) must be shorter than ttl (%s), for notice is given that long before the end",
+			formatDuration(r.Defaults.Grace), formatDuration(r.Defaults.TTL))
+	}
+	return r
+}
+
+// alertOnly refuses what a rule does not do yet, or never will: why tells which.
+func (d *decoder) alertOnly(path string, a action, why string) guard.Action {
+	switch {
+	case guard.Action(a) == guard.ActAlert:
+	case guard.Action(a) == guard.ActRelease && why != "":
+		d.at(path, "this rule never releases: %s", why)
+	default:
+		d.at(path, "%s is not supported yet: write alert", string(a))
+	}
+	return guard.Action(a)
+}
+
+// warnings are how long before the end, the longest first.
+func (d *decoder) warnings(in []time.Duration) []time.Duration {
+	out := slices.Clone(in)
+	slices.SortFunc(out, func(a, b time.Duration) int { return int(min(max(b-a, -1), 1)) })
+	d.few("rules.expiry.warn", len(out), len(slices.Compact(slices.Clone(out))))
+	return out
+}
+
+// percents are parts of the cap, the smallest first.
+func (d *decoder) percents(in []percent) []int {
+	var out []int
+	for i, p := range in {
+		if p >= 100 {
+			path := "rules.budget.warn"
+			d.problem(d.line(path), path, "%d%% in place %d is no warning: the cap itself is at 100%%", int(p), i+1)
+		}
+		out = append(out, int(p))
+	}
+	slices.Sort(out)
+	d.few("rules.budget.warn", len(out), len(slices.Compact(slices.Clone(out))))
+	return out
+}
+
+func (d *decoder) few(path string, n, different int) {
+	switch {
+	case n > maxWarnings:
+		d.at(path, "%d warnings: at most %d are possible", n, maxWarnings)
+	case different < n && d.allRead(path):
+		d.at(path, "one warning stands twice")
+	}
+}
+
+// allRead reports that nothing below path was a problem, so that values left at
+// zero by one mistake are not told as another.
+func (d *decoder) allRead(path string) bool {
+	return !slices.ContainsFunc(d.problems, func(p Problem) bool { return strings.HasPrefix(p.Text, path) })
+}
+
+func (d *decoder) within(path string, n, least, most int) int {
+	if n < least || n > most {
+		d.at(path, "%d is outside %d to %d", n, least, most)
+	}
+	return n
+}
+
+func (d *decoder) between(path string, x, least, most time.Duration) time.Duration {
+	if d.allRead(path) && (x < least || x > most) {
+		d.at(path, "%s is outside %s to %s", formatDuration(x), formatDuration(least), formatDuration(most))
+	}
+	return x
+}
+
+func (d *decoder) slack(in *slackFile) *Slack {
+	if in == nil {
+		return nil
+	}
+	const path = "notify.slack"
+	if !d.has(path + ".token") {
+		d.at(path, "token is missing: write token: {env: SLACK_BOT_TOKEN}")
+	}
+	switch c := in.Channel; {
+	case c == "" && d.allRead(path+".channel"):
+		d.at(path, "channel is missing: write channel: \"#gpu-cost\"")
+	case strings.ContainsFunc(c, unicode.IsSpace):
+		d.at(path+".channel", "a channel has no spaces in its name")
+	}
+	if in.Endpoint != "" {
+		if why := badEndpoint(in.Endpoint); why != "" {
+			d.at(path+".endpoint", "%s", why)
+		}
+	}
+	return &Slack{Token: in.Token, Channel: in.Channel, Endpoint: in.Endpoint}
+}
+
+// badEndpoint is why a token must not be sent there; "" where it may. Plain HTTP
+// is for a test server on this machine only. The address is not repeated: it may
+// hold a password.
+func badEndpoint(s string) string {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Host == "":
+		return "not an address: write https://HOST/PATH"
+	case u.User != nil:
+		return "an address cannot carry a user or a password"
+	case u.Scheme == "https":
+		return ""
+	case u.Scheme == "http" && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback()):
+		return ""
+	}
+	return "write https:// (http:// is for this machine only), for the token goes there"
+}

@@ -1,0 +1,142 @@
+package configs
+
+import (
+	"time"
+
+	"guard"
+)
+
+// The file as it is written. A field of type later is a key whose feature is not
+// built yet: it is known, so that it can be refused by its name.
+type (
+	file struct {
+		Mode     mode         `yaml:"mode"`
+		Ledger   ledger       `yaml:"ledger"`
+		Listen   listen       `yaml:"listen"`
+		Group    later        `yaml:"socket_group"`
+		TimeZone zone         `yaml:"time_zone"`
+		Accounts []account    `yaml:"accounts"`
+		Protect  protectFile  `yaml:"protect"`
+		Defaults defaultsFile `yaml:"defaults"`
+		Rules    rulesFile    `yaml:"rules"`
+		Busy     later        `yaml:"busy"`
+		Ceilings later        `yaml:"ceilings"`
+		Limits   limitsFile   `yaml:"limits"`
+		Release  releaseFile  `yaml:"release"`
+		Budgets  later        `yaml:"budgets"`
+		Exchange later        `yaml:"exchange"`
+		Notify   notifyFile   `yaml:"notify"`
+	}
+
+	protectFile struct {
+		Tags map[string]string `yaml:"tags"`
+	}
+
+	defaultsFile struct {
+		TTL     time.Duration `yaml:"ttl"`
+		OnLimit action        `yaml:"on_limit"`
+		Grace   time.Duration `yaml:"grace"`
+	}
+
+	rulesFile struct {
+		Unregistered unregisteredFile `yaml:"unregistered"`
+		Expiry       expiryFile       `yaml:"expiry"`
+		Budget       budgetFile       `yaml:"budget"`
+		OrphanVolume orphanVolumeFile `yaml:"orphan_volume"`
+		PriceChanged priceChangedFile `yaml:"price_changed"`
+
+		IdleEmpty        later `yaml:"idle_empty"`
+		IdleResident     later `yaml:"idle_resident"`
+		IdleBlind        later `yaml:"idle_blind"`
+		Parked           later `yaml:"parked"`
+		Hung             later `yaml:"hung"`
+		Underused        later `yaml:"underused"`
+		StoppedBilling   later `yaml:"stopped_billing"`
+		ProviderReclaim  later `yaml:"provider_reclaim"`
+		BalanceLow       later `yaml:"balance_low"`
+		OrphanSnapshot   later `yaml:"orphan_snapshot"`
+		OrphanImage      later `yaml:"orphan_image"`
+		OrphanAddress    later `yaml:"orphan_address"`
+		OrphanFilesystem later `yaml:"orphan_filesystem"`
+		EgressSpike      later `yaml:"egress_spike"`
+		OffHours         later `yaml:"off_hours"`
+		Custom           later `yaml:"custom"`
+	}
+
+	unregisteredFile struct {
+		Off   bool          `yaml:"off"`
+		After time.Duration `yaml:"after"`
+		Then  action        `yaml:"then"`
+		Adopt later         `yaml:"adopt"`
+		Warn  later         `yaml:"warn"`
+		perRule
+	}
+
+	expiryFile struct {
+		Off  bool            `yaml:"off"`
+		Warn []time.Duration `yaml:"warn"`
+		Then later           `yaml:"then"`
+		perRule
+	}
+
+	budgetFile struct {
+		Off  bool      `yaml:"off"`
+		Warn []percent `yaml:"warn"`
+		Then later     `yaml:"then"`
+		perRule
+	}
+
+	orphanVolumeFile struct {
+		Off   bool          `yaml:"off"`
+		After time.Duration `yaml:"after"`
+		Then  action        `yaml:"then"`
+		Warn  later         `yaml:"warn"`
+		perRule
+	}
+
+	priceChangedFile struct {
+		Off  bool    `yaml:"off"`
+		Over percent `yaml:"over"`
+		Then action  `yaml:"then"`
+		Warn later   `yaml:"warn"`
+		perRule
+	}
+
+	// perRule is what each rule will take.
+	perRule struct {
+		Act    later `yaml:"act"`
+		Grace  later `yaml:"grace"`
+		Remind later `yaml:"remind"`
+		Match  later `yaml:"match"`
+		Tiers  later `yaml:"tiers"`
+	}
+
+	limitsFile struct {
+		PerHour         int  `yaml:"unforeseen_per_hour"`
+		Percent         int  `yaml:"unforeseen_percent"`
+		ForcedUnprotect bool `yaml:"forced_unprotect"`
+	}
+
+	releaseFile struct {
+		Verify time.Duration `yaml:"verify"`
+	}
+
+	notifyFile struct {
+		Slack     *slackFile `yaml:"slack"`
+		URLs      later      `yaml:"urls"`
+		Digest    later      `yaml:"digest"`
+		Heartbeat later      `yaml:"heartbeat"`
+	}
+
+	slackFile struct {
+		Token    guard.Secret `yaml:"token"`
+		Channel  string       `yaml:"channel"`
+		Endpoint string       `yaml:"endpoint"`
+		AppToken later        `yaml:"app_token"`
+		Users    later        `yaml:"users"`
+		Admins   later        `yaml:"admins"`
+	}
+)
+
+// later marks a key whose feature is not built yet.
+type later struct{}
