@@ -25,6 +25,12 @@ func refOf(l guard.Lease) leaseRef {
 	return leaseRef{ID: l.ID, Open: l.Status.Open(), Registered: l.RegisteredAt}
 }
 
+// same compares as the JSON of them does: the wall time, not its clock reading or
+// its location.
+func (r leaseRef) same(o leaseRef) bool {
+	return r.ID == o.ID && r.Open == o.Open && r.Registered.Equal(o.Registered)
+}
+
 // best is the lease that speaks for the resource: an open one before an ended
 // one, then the newest.
 func (r leaseRefs) best() string {
@@ -92,7 +98,7 @@ func (tx *Tx) reindex(resource, lease string, ref *leaseRef) error {
 		refs.Leases = slices.Delete(refs.Leases, at, at+1)
 	case at < 0:
 		refs.Leases = append(refs.Leases, *ref)
-	case refs.Leases[at] == *ref:
+	case refs.Leases[at].same(*ref):
 		return nil
 	default:
 		refs.Leases[at] = *ref

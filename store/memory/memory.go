@@ -29,16 +29,23 @@ type Backend struct {
 // state is a snapshot: it is never changed, only replaced.
 type state map[string]rows
 
-type rows map[string][]byte
+// dump is what a backup holds.
+type dump map[string]map[string][]byte
 
 // New returns an empty backend.
 func New() *Backend { return &Backend{now: state{}} }
 
 // Restore returns a backend with what [Backend.Backup] wrote.
 func Restore(r io.Reader) (*Backend, error) {
-	b := New()
-	if err := gob.NewDecoder(r).Decode(&b.now); err != nil {
+	var d dump
+	if err := gob.NewDecoder(r).Decode(&d); err != nil {
 		return nil, fmt.Errorf("%w: read the copy of a memory ledger: %v", guard.ErrDamaged, err)
+	}
+	b := New()
+	for table, values := range d {
+		for key, value := range values {
+			b.now[table] = b.now[table].with(key, append([]byte{}, value...))
+		}
 	}
 	return b, nil
 }
@@ -94,7 +101,12 @@ func (b *Backend) Backup(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := gob.NewEncoder(w).Encode(s); err != nil {
+	d := dump{}
+	for table, r := range s {
+		d[table] = map[string][]byte{}
+		r.from("", func(w row) bool { d[table][w.key] = w.value; return true })
+	}
+	if err := gob.NewEncoder(w).Encode(d); err != nil {
 		return fmt.Errorf("back up the memory ledger: %w", err)
 	}
 	return nil
@@ -116,43 +128,41 @@ func (b *Backend) Close() error {
 type reader struct{ s state }
 
 func (r reader) Get(table, key string) ([]byte, error) {
-	return slices.Clone(r.s[table][key]), nil
+	return slices.Clone(r.s[table].get(key)), nil
 }
 
 func (r reader) Scan(table, prefix, after string, fn func(string, []byte) bool) error {
-	for _, key := range slices.Sorted(maps.Keys(r.s[table])) {
-		if !strings.HasPrefix(key, prefix) || (after != "" && key <= after) {
-			continue
+	r.s[table].from(max(prefix, after), func(w row) bool {
+		switch {
+		case w.key <= after && after != "":
+			return true
+		case !strings.HasPrefix(w.key, prefix):
+			return false // the first key that is not below the prefix is past it
 		}
-		if !fn(key, slices.Clone(r.s[table][key])) {
-			return nil
-		}
-	}
+		return fn(w.key, slices.Clone(w.value))
+	})
 	return nil
 }
 
 func (r reader) Last(table string) (string, []byte, error) {
-	var last string
-	for key := range r.s[table] {
-		last = max(last, key)
-	}
-	return last, slices.Clone(r.s[table][last]), nil
+	w := r.s[table].last()
+	return w.key, slices.Clone(w.value), nil
 }
 
 type writer struct {
 	base   state
-	writes map[string]rows // nil value: deleted
+	writes map[string]map[string][]byte // nil value: deleted
 	count  int
 	failed error // stays, so that a caller who drops the error gets it anyway
 }
 
-func newWriter(s state) *writer { return &writer{base: s, writes: map[string]rows{}} }
+func newWriter(s state) *writer { return &writer{base: s, writes: map[string]map[string][]byte{}} }
 
 func (w *writer) Get(table, key string) ([]byte, error) {
 	if v, ok := w.writes[table][key]; ok {
 		return slices.Clone(v), nil
 	}
-	return slices.Clone(w.base[table][key]), nil
+	return slices.Clone(w.base[table].get(key)), nil
 }
 
 func (w *writer) Put(table, key string, value []byte) error {
@@ -167,7 +177,7 @@ func (w *writer) set(table, key string, value []byte) error {
 		return err
 	}
 	if w.writes[table] == nil {
-		w.writes[table] = rows{}
+		w.writes[table] = map[string][]byte{}
 	}
 	if _, ok := w.writes[table][key]; !ok {
 		if w.count == store.MaxWrites {
@@ -180,19 +190,16 @@ func (w *writer) set(table, key string, value []byte) error {
 	return nil
 }
 
-// apply makes the next snapshot; tables that were not written are shared.
+// apply makes the next snapshot.
 func (w *writer) apply() state {
 	next := maps.Clone(w.base)
 	for table, changes := range w.writes {
-		t := maps.Clone(next[table])
-		if t == nil {
-			t = rows{}
-		}
+		t := next[table]
 		for key, value := range changes {
 			if value == nil {
-				delete(t, key)
+				t = t.without(key)
 			} else {
-				t[key] = value
+				t = t.with(key, value)
 			}
 		}
 		next[table] = t

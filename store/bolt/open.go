@@ -1,0 +1,260 @@
+package bolt
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.etcd.io/bbolt"
+	"golang.org/x/sys/unix"
+
+	"guard"
+)
+
+// Open opens the ledger's file, alone: guard.ErrLocked names the process that
+// holds it. A file that is not there is made (0600) where its directory is. A
+// damaged one is left as it is, and the error (guard.ErrDamaged) says what is
+// wrong and which good backup lies beside it. A network file system is
+// guard.ErrRefused; an opening that hangs is guard.ErrUnavailable.
+func Open(ctx context.Context, path string, opt Options) (*Backend, error) {
+	b, err := open(ctx, path, opt)
+	if err != nil {
+		return nil, fmt.Errorf("open the ledger: %w", err)
+	}
+	return b, nil
+}
+
+func open(ctx context.Context, path string, opt Options) (*Backend, error) {
+	f, err := lockInTime(ctx, path, opt)
+	if err != nil {
+		return nil, err
+	}
+	path = f.Name()
+	if err := verify(ctx, f); err != nil {
+		return nil, errors.Join(adviseBackup(ctx, path, err), f.Close())
+	}
+	b := &Backend{path: path}
+	err = b.touch("open", func() error {
+		b.db, err = bbolt.Open(path, 0o600, &bbolt.Options{
+			// The file that was locked and proven, not whatever has the name now.
+			OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return f, nil },
+			Timeout:         time.Second, // ours already
+			PageSize:        pageSize,
+			InitialMmapSize: mmapSize,
+			MaxSize:         opt.MaxSize,
+			NoFreelistSync:  true,
+			FreelistType:    bbolt.FreelistMapType,
+			NoStatistics:    true,
+		})
+		return err
+	})
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	b.db.AllocSize = allocSize
+	noteHolder(path)
+	return b, nil
+}
+
+// lockInTime opens and locks the file under a watchdog: on a network file system
+// either may never come back from the kernel. A late success is given back.
+func lockInTime(ctx context.Context, path string, opt Options) (*os.File, error) {
+	limit := cmp.Or(opt.OpenTimeout, openTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errSlow)
+	defer cancel()
+	type result struct {
+		f   *os.File
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		f, err := lockFile(ctx, path, min(cmp.Or(opt.LockTimeout, lockTimeout), limit))
+		done <- result{f, err}
+	}()
+	select {
+	case r := <-done:
+		return r.f, r.err
+	case <-ctx.Done():
+		go func() {
+			if r := <-done; r.f != nil {
+				_ = r.f.Close()
+			}
+		}()
+		if errors.Is(context.Cause(ctx), errSlow) {
+			return nil, fmt.Errorf("%w: %s could not be opened within %s: the disk or a network file system does not answer; guard does not wait for it", guard.ErrUnavailable, path, limit)
+		}
+		return nil, fmt.Errorf("%s: %w", path, ctx.Err())
+	}
+}
+
+var errSlow = errors.New("opening takes too long")
+
+// lockFile opens the file, which it makes where there is none, and locks it.
+func lockFile(ctx context.Context, path string, wait time.Duration) (*os.File, error) {
+	path, err := locate(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := create(path); err != nil {
+			return nil, err
+		}
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, pathError("open", path, err)
+	}
+	err = flock(ctx, f, unix.LOCK_EX, wait)
+	if err == nil {
+		err = sameFile(f)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// sameFile proves that the locked file still has its name: while we waited for
+// the lock, a backup may have been put in its place.
+func sameFile(f *os.File) error {
+	mine, err := f.Stat()
+	if err != nil {
+		return pathError("look at", f.Name(), err)
+	}
+	now, err := os.Stat(f.Name())
+	if err != nil {
+		return pathError("look at", f.Name(), err)
+	}
+	if !os.SameFile(mine, now) {
+		return fmt.Errorf("%w: %s was replaced while it was being opened: start again", guard.ErrConflict, f.Name())
+	}
+	return nil
+}
+
+// locate follows symbolic links and refuses places where no ledger can be.
+func locate(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", pathError("find", path, err)
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("%w: the directory %s does not exist: create it, readable by the user that guardd runs as and nobody else (mode 0700)", guard.ErrNotFound, filepath.Dir(path))
+		}
+		return "", pathError("find", path, err)
+	}
+	path = filepath.Join(dir, filepath.Base(path))
+	if err := refuseNetwork(dir); err != nil {
+		return "", err
+	}
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return path, nil
+	}
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		to, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			return "", pathError("follow the link", path, err)
+		}
+		return locate(to)
+	}
+	if err != nil {
+		return "", pathError("find", path, err)
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%w: %s is not a file, so it cannot be the ledger", guard.ErrInvalid, path)
+	}
+	return path, nil
+}
+
+// create makes an empty ledger's file whole before it gets its name, so that a
+// crash never leaves an empty file that could pass for a first start.
+func create(path string) error {
+	f, err := os.CreateTemp(dirOf(path), tempPattern(path))
+	if err != nil {
+		return pathError("make", path, err)
+	}
+	temp := f.Name()
+	defer os.Remove(temp) //nolint:errcheck // a left-over is only untidy
+	if err := f.Close(); err != nil {
+		return pathError("make", path, err)
+	}
+	db, err := bbolt.Open(temp, 0o600, &bbolt.Options{Timeout: time.Second, PageSize: pageSize, NoFreelistSync: true})
+	if err != nil {
+		return pathError("make", path, err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		_, err := tx.CreateBucketIfNotExists(root)
+		return err
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		return pathError("make", path, err)
+	}
+	// A link, unlike a rename, never takes the place of a file that came up
+	// in between.
+	if err := os.Link(temp, path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return pathError("make", path, err)
+	}
+	return syncDir(dirOf(path))
+}
+
+// flock waits for the lock, asking again every 50 ms: the blocking call could
+// not be given up.
+func flock(ctx context.Context, f *os.File, how int, wait time.Duration) error {
+	giveUp := time.NewTimer(wait)
+	defer giveUp.Stop()
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for {
+		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
+			return pathError("lock", f.Name(), err)
+		}
+		select {
+		case <-giveUp.C:
+			return lockedError(f.Name(), f)
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-again.C:
+		}
+	}
+}
+
+// pathError says what failed with which file, in guard's kinds.
+func pathError(verb, path string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: %s %s: the user that guardd runs as (uid %d) may not: %w", guard.ErrPermission, verb, path, os.Geteuid(), err)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: %s %s: %w", guard.ErrNotFound, verb, path, err)
+	}
+	return fmt.Errorf("%w: %s %s: %w", guard.ErrUnavailable, verb, path, err)
+}
+
+func dirOf(path string) string { return filepath.Dir(path) }
+
+// tempPattern names half-made files beside the ledger.
+func tempPattern(path string) string { return "." + filepath.Base(path) + ".*.tmp" }
+
+// syncDir makes a new name in a directory durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return pathError("open", dir, err)
+	}
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return pathError("write", dir, err)
+	}
+	return nil
+}
