@@ -83,13 +83,17 @@ func ReadAt(r guard.Release) time.Time {
 	return time.Time{}
 }
 
-// WakeAt is when the release wants to be stepped next.
-func WakeAt(r guard.Release) time.Time {
-	if r.State == guard.ReleaseNoticed {
-		if at := ReadAt(r); !r.Due.Before(at) {
-			return at
+// WakeAt is when the release wants to be stepped next; zero where only something
+// else can move it. Looked tells that the read before the deadline is made.
+func WakeAt(r guard.Release, looked bool) time.Time {
+	switch r.State {
+	case guard.ReleaseNoticed:
+		if looked {
+			return r.Due
 		}
-		return r.Due
+		return ReadAt(r)
+	case guard.ReleaseIntended, guard.ReleaseIssued, guard.ReleaseBlocked:
+		return r.NextAt
 	}
-	return r.NextAt
+	return time.Time{}
 }

@@ -155,7 +155,7 @@ func (s *stepper) intended() bool {
 	if !s.looked() || in.At.Before(s.r.NextAt) {
 		return false
 	}
-	if in.Look.Found == Ending {
+	if in.Look.Found == Ending && (s.r.Calls < s.r.Attempt || s.r.IssuedAt.IsZero()) {
 		s.accepted("it is on its way out")
 		return false
 	}
@@ -217,7 +217,7 @@ func (s *stepper) issued() bool {
 		s.move(guard.ReleaseIntended, fmt.Sprintf("still alive at %s, after the release was accepted at %s",
 			in.Look.At.UTC().Format(time.RFC3339), s.r.IssuedAt.UTC().Format(time.RFC3339)))
 		s.r.NextAt = in.At
-		return in.Look.Found == Same
+		return true
 	}
 	next := in.At.Add(verifyEvery(in.At.Sub(s.r.IssuedAt)))
 	if hint, ok := guard.RetryAfter(in.Look.Err); ok && in.At.Add(hint).After(next) {
@@ -268,16 +268,10 @@ func (s *stepper) blocked() bool {
 		gone = in.Look.Found == Same
 	}
 	due := !in.At.Before(s.r.NextAt)
-	switch {
-	case probe && due, gone:
-	case due:
-		s.r.NextAt = in.At.Add(recheck(s.r.Reason))
-		if s.r.Reason == guard.BlockUnreadable && in.Look.Found == Unread {
-			s.r.Failures++
-			s.r.NextAt = in.At.Add(wait(s.r.Failures, in.Look.Err))
+	if !gone && !(probe && due) {
+		if due {
+			s.recheck()
 		}
-		fallthrough
-	default:
 		s.switchReason()
 		return false
 	}
@@ -291,6 +285,16 @@ func (s *stepper) blocked() bool {
 		}
 	}
 	return true
+}
+
+// recheck puts the next look at a block off.
+func (s *stepper) recheck() {
+	after := recheck(s.r.Reason)
+	if s.r.Reason == guard.BlockUnreadable && s.in.Look.Found == Unread {
+		s.r.Failures++
+		after = wait(s.r.Failures, s.in.Look.Err)
+	}
+	s.r.NextAt = s.in.At.Add(after)
 }
 
 func (s *stepper) unblock(why string) {
@@ -367,7 +371,6 @@ func (s *stepper) approve() {
 // called records the outcome of a call.
 func (s *stepper) called(err error) bool {
 	if err == nil {
-		s.r.Calls = s.r.Attempt
 		s.accepted("the provider accepted it")
 		return s.in.Look.Found == Ended
 	}
@@ -388,6 +391,7 @@ func (s *stepper) called(err error) bool {
 
 func (s *stepper) accepted(why string) {
 	s.move(guard.ReleaseIssued, why)
+	s.r.Calls = s.r.Attempt
 	s.r.IssuedAt, s.r.VerifyBy = s.in.At, s.in.At.Add(s.in.Verify)
 	s.r.Failures, s.r.LastError, s.r.BlockedAt = 0, "", time.Time{}
 	s.r.NextAt = s.in.At.Add(verifyEvery(0))
