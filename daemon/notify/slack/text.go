@@ -3,7 +3,6 @@ package slack
 import (
 	"regexp"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	api "github.com/slack-go/slack"
@@ -96,13 +95,13 @@ func pack(lines []string, room int) (section string, n int, whole bool) {
 			return b.String(), n, false
 		}
 	}
-	if strings.TrimSpace(b.String()) == "" {
-		return "\u00a0", n, true // Slack refuses an empty section
-	}
 	return b.String(), n, true
 }
 
 func plainText(s string) *api.TextBlockObject {
+	if strings.TrimSpace(s) == "" {
+		s = "\u00a0" // Slack refuses an empty section
+	}
 	no := false
 	return &api.TextBlockObject{Type: api.PlainTextType, Text: s, Emoji: &no}
 }
@@ -110,21 +109,9 @@ func plainText(s string) *api.TextBlockObject {
 // broadcast is what pings a whole channel even as bare text, in some clients.
 var broadcast = regexp.MustCompile(`(?i)@(channel|here|everyone)\b`)
 
-// plain makes one line of text from outside: no control characters, nothing that
-// reorders what people read, valid UTF-8, no bare @channel.
+// plain is one line of text from outside, without a bare @channel.
 func plain(s string) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\r' || r == '\t' || r == '\u2028' || r == '\u2029':
-			return ' '
-		case unicode.IsControl(r):
-			return -1
-		case r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069', r == '\u200e', r == '\u200f', r == '\u061c', r == '\ufeff':
-			return -1 // direction overrides and marks
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\ufffd"))
-	return broadcast.ReplaceAllString(strings.TrimSpace(s), "@\u2060$1")
+	return broadcast.ReplaceAllString(guard.Plain(s), "@\u2060$1")
 }
 
 // escape makes s safe for Slack and at most n characters long, escapes included;
