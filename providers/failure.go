@@ -26,7 +26,9 @@ type CallError struct {
 // Error is "GET api.example.com: status 403: permission denied: …".
 func (e *CallError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: ", e.Method, e.Host)
+	if e.Host != "" {
+		fmt.Fprintf(&b, "%s %s: ", e.Method, e.Host)
+	}
 	if e.Status != 0 {
 		fmt.Fprintf(&b, "status %d: ", e.Status)
 	}

@@ -30,6 +30,7 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
+	sdkcredentials "github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -89,10 +90,7 @@ const (
 // New makes the adapter. It reads the SDK's usual files and variables, and calls
 // nothing.
 func New(ctx context.Context, o Options) (*Provider, error) {
-	secrets, static, err := o.Config.credentials(o.Name)
-	if err != nil {
-		return nil, err
-	}
+	secrets := o.Config.secrets()
 	metadata := imds.ClientDisabled
 	if o.Config.IMDS {
 		metadata = imds.ClientDefaultEnableState
@@ -107,8 +105,9 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 	if o.Config.Profile != "" {
 		load = append(load, config.WithSharedConfigProfile(o.Config.Profile))
 	}
-	if static != nil {
-		load = append(load, config.WithCredentialsProvider(static))
+	if o.Config.AccessKeyID.IsSet() {
+		load = append(load, config.WithCredentialsProvider(sdkcredentials.NewStaticCredentialsProvider(
+			o.Config.AccessKeyID.Reveal(), o.Config.SecretAccessKey.Reveal(), o.Config.SessionToken.Reveal())))
 	}
 	cfg, err := config.LoadDefaultConfig(ctx, load...)
 	if err != nil {
@@ -116,11 +115,8 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 			guard.ErrInvalid, o.Name, providers.Redact(err, secrets...))
 	}
 	p := &Provider{
-		name: o.Name, book: o.Book, secrets: secrets,
+		name: o.Name, book: o.Book, secrets: secrets, listed: o.Config.listed(),
 		gpus: map[string]gpu{}, requests: map[string]types.SpotInstanceType{}, spot: map[string]string{},
-	}
-	if !o.Config.allRegions() {
-		p.listed = o.Config.Regions
 	}
 	p.home = homeRegion(cfg.Region, p.listed)
 	p.setUp(cfg, o)

@@ -84,12 +84,12 @@ func (p *Provider) lister(kind guard.Kind) func(context.Context, string) ([]guar
 // region can be enabled at any moment.
 func (p *Provider) regions(ctx context.Context) ([]string, error) {
 	in := &ec2.DescribeRegionsInput{AllRegions: sdk.Bool(false)}
-	if p.listed != nil {
+	if len(p.listed) > 0 {
 		in = &ec2.DescribeRegionsInput{AllRegions: sdk.Bool(true), RegionNames: p.listed}
 	}
 	out, err := p.ec2.DescribeRegions(ctx, in)
 	switch {
-	case err != nil && p.listed != nil:
+	case err != nil && len(p.listed) > 0:
 		// The regions are known without it; one that cannot be read says so itself.
 		return p.listed, nil
 	case err != nil:

@@ -1,16 +1,24 @@
 package fake
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 
 	"guard"
 	"guard/providers"
 )
 
+// maxPages ends a listing whose continuation tokens never end.
+const maxPages = 10_000
+
 // Config is what the adapter needs.
 type Config struct {
-	Account  string
+	Account  string // the account's name in guard
 	Endpoint string // default http://fake.invalid
 	Token    guard.Secret
 	Scopes   []string
@@ -18,43 +26,248 @@ type Config struct {
 	Next     http.RoundTripper // the cloud
 }
 
-// Provider is the adapter.
-type Provider struct{ cfg Config }
-
-// New makes an adapter.
-func New(cfg Config) (*Provider, error) { return &Provider{cfg}, nil }
-
-// Identity implements providers.Provider.
-func (p *Provider) Identity(ctx context.Context) (guard.Identity, error) { return guard.Identity{}, nil }
-
-// List implements providers.Provider.
-func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inventory, error) {
-	return providers.Inventory{}, nil
+// Provider is the adapter. Besides providers.Provider it is a Stopper, a Tagger
+// and a Protector.
+type Provider struct {
+	cfg Config
+	api providers.API
 }
 
-// Get implements providers.Provider.
-func (p *Provider) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup { return nil }
+var (
+	_ providers.Provider  = (*Provider)(nil)
+	_ providers.Stopper   = (*Provider)(nil)
+	_ providers.Tagger    = (*Provider)(nil)
+	_ providers.Protector = (*Provider)(nil)
+)
+
+// New makes an adapter. Without an account or scopes it is guard.ErrInvalid.
+func New(cfg Config) (*Provider, error) {
+	if cfg.Account == "" || len(cfg.Scopes) == 0 {
+		return nil, fmt.Errorf("%w: the fake provider needs an account and scopes", guard.ErrInvalid)
+	}
+	p := &Provider{cfg: cfg, api: providers.API{
+		Transport: providers.NewTransport(providers.TransportConfig{Next: cfg.Next, PerSecond: cfg.Truths.CallsPerSecond}),
+		Base:      cmp.Or(cfg.Endpoint, "http://fake.invalid"),
+	}}
+	if cfg.Token.IsSet() {
+		p.api.Sign = func(r *http.Request) error {
+			r.Header.Set("Authorization", "Bearer "+cfg.Token.Reveal())
+			return nil
+		}
+	}
+	return p, nil
+}
+
+// Truths implements providers.Provider.
+func (p *Provider) Truths() guard.Truths { return p.cfg.Truths }
+
+// Identity implements providers.Provider.
+func (p *Provider) Identity(ctx context.Context) (guard.Identity, error) {
+	var in struct {
+		Identity string `json:"identity"`
+		Kind     string `json:"kind"`
+		Self     string `json:"self"`
+	}
+	if err := p.api.Get(ctx, &in, nil, "v1", "identity"); err != nil {
+		return guard.Identity{}, fmt.Errorf("ask %s who it is: %w", p.cfg.Account, err)
+	}
+	id := guard.Identity{ID: providers.Text(in.Identity, maxID), Strong: in.Kind == "strong", Self: providers.Text(in.Self, maxID)}
+	if id.ID == "" {
+		return guard.Identity{}, fmt.Errorf("ask %s who it is: %w: the answer names nobody", p.cfg.Account, guard.ErrBadReply)
+	}
+	return id, nil
+}
+
+// List implements providers.Provider. A scope that is throttled ends the round:
+// the rest fails with the same wait instead of making things worse.
+func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inventory, error) {
+	var clock providers.ServerTime
+	ctx = providers.CollectServerTime(ctx, &clock)
+	scopes := p.cfg.Scopes
+	if len(q.Scopes) > 0 {
+		scopes = q.Scopes
+	}
+	var inv providers.Inventory
+	var stop error
+	for _, kind := range q.Kinds {
+		for _, scope := range scopes {
+			res := providers.ScopeResult{Scope: scope, Kind: kind, Err: stop}
+			if stop == nil {
+				res.Resources, res.Err = p.list(ctx, kind, scope)
+			}
+			if errors.Is(res.Err, guard.ErrThrottled) {
+				stop = res.Err
+			}
+			if err := ctx.Err(); err != nil {
+				return providers.Inventory{}, fmt.Errorf("list %s: %w", p.cfg.Account, err)
+			}
+			inv.Results = append(inv.Results, res)
+		}
+	}
+	inv.ServerTime = clock.Time()
+	return inv, nil
+}
+
+// list reads all pages of one kind in one scope. With an error it gives what it
+// has.
+func (p *Provider) list(ctx context.Context, kind guard.Kind, scope string) ([]guard.Resource, error) {
+	var out []guard.Resource
+	at := map[string]int{} // where each thing is: one may show on two pages
+	var wrong int
+	query := url.Values{"kind": {string(kind)}, "scope": {scope}}
+	tokens := map[string]bool{}
+	fail := func(err error) ([]guard.Resource, error) {
+		return out, fmt.Errorf("list %ss in %s of %s: %w", kind, scope, p.cfg.Account, err)
+	}
+	for {
+		var page listReply
+		if err := p.api.Get(ctx, &page, query, "v1", "resources"); err != nil {
+			return fail(err)
+		}
+		if page.Items == nil {
+			return fail(fmt.Errorf("%w: a page has no list in it", guard.ErrBadReply))
+		}
+		for _, item := range page.Items {
+			r, ok := p.decode(item, page.Currency)
+			if !ok || r.ID.Kind != kind {
+				wrong++
+				continue
+			}
+			if i, twice := at[r.ID.ID]; twice {
+				out[i] = r
+				continue
+			}
+			at[r.ID.ID] = len(out)
+			out = append(out, r)
+		}
+		if page.Next == "" {
+			break
+		}
+		if tokens[page.Next] || len(tokens) >= maxPages {
+			return fail(fmt.Errorf("%w: the pages do not end", guard.ErrBadReply))
+		}
+		tokens[page.Next] = true
+		query.Set("page", page.Next)
+	}
+	if wrong > 0 {
+		return fail(fmt.Errorf("%w: %d entries name no resource of this kind, so the list does not count as complete", guard.ErrBadReply, wrong))
+	}
+	return out, nil
+}
+
+// Get implements providers.Provider, a hundred IDs a call.
+func (p *Provider) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup {
+	out := make([]guard.Lookup, 0, len(ids))
+	for chunk := range slices.Chunk(ids, 100) {
+		out = append(out, p.get(ctx, chunk)...)
+	}
+	return out
+}
+
+func (p *Provider) get(ctx context.Context, ids []guard.ResourceID) []guard.Lookup {
+	out := make([]guard.Lookup, len(ids))
+	fail := func(i int, err error) {
+		out[i] = guard.Lookup{ID: ids[i], Verdict: guard.VerdictUnknown, Err: fmt.Errorf("read %s: %w", ids[i], err)}
+	}
+	var ask struct {
+		IDs []ref `json:"ids"`
+	}
+	for _, id := range ids {
+		ask.IDs = append(ask.IDs, ref{id.Kind, id.ID})
+	}
+	var in lookupReply
+	if err := p.api.Call(providers.Read(ctx), http.MethodPost, nil, ask, &in, "v1", "lookup"); err != nil {
+		for i := range ids {
+			fail(i, err)
+		}
+		return out
+	}
+	found := map[ref]lookupItem{}
+	for _, item := range in.Results {
+		found[ref{guard.Kind(item.Kind.text(maxID)), item.ID.text(maxID)}] = item
+	}
+	for i, id := range ids {
+		item, told := found[ref{id.Kind, id.ID}]
+		r, ok := p.decode(item.Resource, in.Currency)
+		switch {
+		case !told:
+			fail(i, fmt.Errorf("%w: the answer says nothing of it", guard.ErrBadReply))
+		case item.Error != nil:
+			fail(i, item.Error.err())
+		case item.Absent && len(item.Resource) > 0 && string(item.Resource) != "null":
+			fail(i, fmt.Errorf("%w: it is both there and absent", guard.ErrBadReply))
+		case item.Absent:
+			out[i] = guard.Lookup{ID: id, Verdict: guard.VerdictAbsent}
+		case !ok:
+			fail(i, fmt.Errorf("%w: an empty object, which is neither there nor absent", guard.ErrBadReply))
+		case r.ID.Key() != id.Key():
+			fail(i, fmt.Errorf("%w: the answer is about another resource", guard.ErrBadReply))
+		default:
+			out[i] = guard.Lookup{ID: id, Verdict: guard.VerdictFound, Resource: r}
+		}
+	}
+	return out
+}
 
 // Release implements providers.Provider.
-func (p *Provider) Release(ctx context.Context, id guard.ResourceID, opt providers.ReleaseOptions) error {
-	return nil
+func (p *Provider) Release(ctx context.Context, id guard.ResourceID, _ providers.ReleaseOptions) error {
+	err := p.write(ctx, http.MethodDelete, nil, id)
+	if errors.Is(err, guard.ErrNotFound) {
+		return nil // gone already
+	}
+	return p.says("release", id, err)
 }
 
 // Stop implements providers.Stopper.
-func (p *Provider) Stop(ctx context.Context, id guard.ResourceID) error { return nil }
+func (p *Provider) Stop(ctx context.Context, id guard.ResourceID) error {
+	if p.cfg.Truths.Stop == guard.StopUnsupported || id.Kind != guard.Instance {
+		return p.says("stop", id, guard.ErrUnsupported)
+	}
+	return p.says("stop", id, p.write(ctx, http.MethodPost, nil, id, "stop"))
+}
 
 // Tag implements providers.Tagger.
 func (p *Provider) Tag(ctx context.Context, id guard.ResourceID, tags map[string]string) error {
-	return nil
+	return p.says("tag", id, p.write(ctx, http.MethodPost, map[string]any{"tags": tags}, id, "tags"))
 }
 
 // Protection implements providers.Protector.
 func (p *Provider) Protection(ctx context.Context, id guard.ResourceID) (providers.Protection, error) {
-	return providers.Protection{}, nil
+	var in struct {
+		Protected field `json:"protected"`
+	}
+	if err := p.api.Get(ctx, &in, nil, "v1", string(id.Kind), id.ID, "protection"); err != nil {
+		return providers.Protection{}, p.says("read the protection of", id, err)
+	}
+	release, stop := in.Protected.protection()
+	if in.Protected.null() {
+		return providers.Protection{}, p.says("read the protection of", id, guard.ErrBadReply)
+	}
+	return providers.Protection{Release: release, Stop: stop}, nil
 }
 
 // Unprotect implements providers.Protector.
-func (p *Provider) Unprotect(ctx context.Context, id guard.ResourceID) error { return nil }
+func (p *Provider) Unprotect(ctx context.Context, id guard.ResourceID) error {
+	return p.says("unprotect", id, p.write(ctx, http.MethodDelete, nil, id, "protection"))
+}
 
-// Truths implements providers.Provider.
-func (p *Provider) Truths() guard.Truths { return p.cfg.Truths }
+func (p *Provider) write(ctx context.Context, method string, in any, id guard.ResourceID, path ...string) error {
+	var out struct {
+		Accepted bool `json:"accepted"`
+	}
+	path = append([]string{"v1", string(id.Kind), id.ID}, path...)
+	if err := p.api.Call(providers.Write(ctx), method, nil, in, &out, path...); err != nil {
+		return err
+	}
+	if !out.Accepted {
+		return fmt.Errorf("%w, %w: the answer does not say that it was accepted", guard.ErrBadReply, guard.ErrUncertain)
+	}
+	return nil
+}
+
+func (p *Provider) says(verb string, id guard.ResourceID, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s %s: %w", verb, id.Kind, id, err)
+}

@@ -1,8 +1,12 @@
 package fake
 
 import (
+	"cmp"
+	"maps"
 	"math/big"
 	"net/http"
+	"slices"
+	"sync"
 	"time"
 
 	"guard"
@@ -10,17 +14,74 @@ import (
 )
 
 // Cloud is one account of the fake cloud. It is safe for concurrent use.
-type Cloud struct{ script Script }
+type Cloud struct {
+	script Script
 
-// NewCloud checks the script and sets the cloud to its start; every mistake in
-// the script is in the error.
-func NewCloud(s Script) (*Cloud, error) { return &Cloud{script: s}, nil }
+	mu       sync.Mutex
+	now      time.Time
+	identity string // whose the credentials are now
+	things   []*thing
+	agenda   []due
+	faults   []Fault
+	calls    []Call
+}
 
-// RoundTripper serves the cloud's API.
-func (c *Cloud) RoundTripper() http.RoundTripper { return nil }
+// due is something that will happen; of two at one time the first planned is first.
+type due struct {
+	at time.Time
+	do func(at time.Time)
+}
 
-// Provider is an adapter for this cloud, set up as its script says.
-func (c *Cloud) Provider() *Provider { return &Provider{} }
+// NewCloud checks the script and sets the cloud to its start. Every mistake in
+// the script is in the error, which is guard.ErrInvalid.
+func NewCloud(s Script) (*Cloud, error) {
+	s.defaults()
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	c := &Cloud{script: s, now: s.Start, identity: s.Identity, faults: slices.Clone(s.Faults)}
+	for _, r := range s.Resources {
+		c.create(r)
+	}
+	for _, e := range s.Timeline {
+		c.plan(s.Start.Add(e.At), func(at time.Time) { c.happen(e, at) })
+	}
+	c.advance(s.Start)
+	return c, nil
+}
+
+// MustCloud is NewCloud for scripts that are constants; it panics on an error.
+func MustCloud(s Script) *Cloud {
+	c, err := NewCloud(s)
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
+// RoundTripper serves the cloud's API. A request's instant moves the cloud's time.
+func (c *Cloud) RoundTripper() http.RoundTripper { return server{c} }
+
+// Truths are what an adapter for this cloud declares.
+func (c *Cloud) Truths() guard.Truths {
+	s := c.script
+	return guard.Truths{
+		Granularity: s.Billing.Granularity, Minimum: s.Billing.Minimum, ReleaseLead: s.ReleaseTakes,
+		ImmutableIDs: true, HasGet: true, TerminalBilling: true, Stop: s.StopEffect, PriceUnit: "machine",
+		DeleteLeaves: []guard.Kind{guard.Volume, guard.Snapshot, guard.Image, guard.Address, guard.Filesystem},
+		ReclaimShows: "state gone, ended: reclaim",
+	}
+}
+
+// Provider is a new adapter for this cloud, set up as its script says.
+func (c *Cloud) Provider() *Provider {
+	p, err := New(Config{Account: c.script.Account, Token: c.script.Token, Scopes: c.script.Scopes,
+		Truths: c.Truths(), Next: c.RoundTripper()})
+	if err != nil {
+		panic(err) // the script was checked
+	}
+	return p
+}
 
 // Account is the provider as a configured account, in observe mode.
 func (c *Cloud) Account() *providers.Account {
@@ -29,35 +90,163 @@ func (c *Cloud) Account() *providers.Account {
 
 // Advance moves the cloud's time on and lets everything happen that is due. A
 // time that is past already changes nothing.
-func (c *Cloud) Advance(to time.Time) {}
+func (c *Cloud) Advance(to time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.advance(to)
+}
 
 // Now is the cloud's time.
-func (c *Cloud) Now() time.Time { return time.Time{} }
+func (c *Cloud) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
 
-// Do lets an event happen now, whatever its At.
-func (c *Cloud) Do(e Event) error { return nil }
+// Do lets an event happen now, whatever its At. An event that makes no sense is
+// guard.ErrInvalid.
+func (c *Cloud) Do(e Event) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var known []string
+	for _, t := range c.things {
+		known = append(known, t.spec.ID)
+	}
+	e.At = 0
+	if err := checkEvents(c.script, []Event{e}, known); err != nil {
+		return err
+	}
+	c.happen(e, c.now)
+	c.advance(c.now)
+	return nil
+}
 
-// Fault adds a fault behind those that are there. Its From counts from the start.
-func (c *Cloud) Fault(f Fault) {}
+// Fault adds a fault behind those that are there. Its From counts from the
+// cloud's start.
+func (c *Cloud) Fault(f Fault) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.faults = append(c.faults, f)
+}
 
 // ClearFaults ends all faults.
-func (c *Cloud) ClearFaults() {}
+func (c *Cloud) ClearFaults() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.faults = nil
+}
 
 // Calls are all requests so far, oldest first.
-func (c *Cloud) Calls() []Call { return nil }
+func (c *Cloud) Calls() []Call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.calls)
+}
 
-// CallsOf are the requests of one sort that named id; "" is any.
-func (c *Cloud) CallsOf(call, id string) []Call { return nil }
+// CallsOf are the requests of one sort (CallAny for every) that named id; an
+// empty id is any.
+func (c *Cloud) CallsOf(call, id string) []Call {
+	return slices.DeleteFunc(c.Calls(), func(x Call) bool {
+		return call != CallAny && x.Call != call || id != "" && !slices.Contains(x.IDs, id)
+	})
+}
 
-// Truth is what the thing really is now: running, stopped or gone; "" if there
-// never was one.
-func (c *Cloud) Truth(id string) string { return "" }
+// Truth is what the thing really is now: TruthRunning, TruthStopped or
+// TruthGone; "" if there never was one. Where an ID stands under two identities
+// the account's first one counts; TruthOf asks for another.
+func (c *Cloud) Truth(id string) string { return c.TruthOf("", id) }
+
+// TruthOf is Truth of the thing that an identity owns.
+func (c *Cloud) TruthOf(identity, id string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.find(identity, id)
+	switch {
+	case t == nil || c.now.Before(t.created):
+		return ""
+	case t.stateAt(c.now).word == stateGone:
+		return TruthGone
+	case t.stateAt(c.now).word == stateStopped:
+		return TruthStopped
+	}
+	return TruthRunning
+}
+
+// Gone is when the thing really went; zero while it is there.
+func (c *Cloud) Gone(id string) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t := c.find("", id); t != nil && t.stateAt(c.now).word == stateGone {
+		return t.stateAt(c.now).at
+	}
+	return time.Time{}
+}
 
 // Spend is what the thing has really cost until now, exactly, by the cloud's
-// own meter; nil if there never was one.
-func (c *Cloud) Spend(id string) (*big.Rat, string) { return nil, "" }
+// own meter, and the currency. What is attached to it is not in it. Nil if there
+// never was one.
+func (c *Cloud) Spend(id string) (*big.Rat, string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.find("", id)
+	if t == nil {
+		return nil, ""
+	}
+	return t.spend(c.script.Billing, c.now), t.currency
+}
 
 // Tags are the tags that the thing really has.
-func (c *Cloud) Tags(id string) map[string]string { return nil }
+func (c *Cloud) Tags(id string) map[string]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.find("", id)
+	if t == nil {
+		return nil
+	}
+	return maps.Clone(t.spec.Tags)
+}
 
-var _ = guard.Instance
+// find gives the thing that an identity owns; "" tries the account's first, then
+// any.
+func (c *Cloud) find(identity, id string) *thing {
+	var any *thing
+	for _, t := range c.things {
+		if t.spec.ID != id {
+			continue
+		}
+		if t.spec.Identity == cmp.Or(identity, c.script.Identity) {
+			return t
+		}
+		if any == nil {
+			any = t
+		}
+	}
+	if identity != "" {
+		return nil
+	}
+	return any
+}
+
+func (c *Cloud) plan(at time.Time, do func(time.Time)) {
+	i, _ := slices.BinarySearchFunc(c.agenda, at, func(d due, at time.Time) int {
+		if d.at.After(at) {
+			return 1
+		}
+		return -1 // behind those of the same time
+	})
+	c.agenda = slices.Insert(c.agenda, i, due{at, do})
+}
+
+func (c *Cloud) advance(to time.Time) {
+	for len(c.agenda) > 0 && !c.agenda[0].at.After(to) {
+		next := c.agenda[0]
+		c.agenda = c.agenda[1:]
+		if next.at.After(c.now) {
+			c.now = next.at
+		}
+		next.do(next.at)
+	}
+	if to.After(c.now) {
+		c.now = to.UTC()
+	}
+}

@@ -22,11 +22,13 @@ type Script struct {
 	Start        time.Time // default DefaultStart
 	Identity     string    // what Identity answers; default "acct-" and the account
 	IdentityKind string    // "strong" (default) or "weak"
-	Token        guard.Secret
-	Currency     string           // ISO 4217; default USD
-	StopEffect   guard.StopEffect // default compute
-	Billing      Billing
-	Lag          Lag
+	Self         string    // the ID of the instance that guard runs on; default none
+	// Token is what the API asks for in its Authorization header; unset is none.
+	Token      guard.Secret
+	Currency   string           // ISO 4217; default USD
+	StopEffect guard.StopEffect // default compute
+	Billing    Billing
+	Lag        Lag
 	// ReleaseTakes is the time from an accepted release until the thing is gone
 	// and no longer bills; default 30 s, AtOnce for none.
 	ReleaseTakes time.Duration
@@ -64,10 +66,10 @@ type Rate struct {
 // Resource is one thing in the cloud.
 type Resource struct {
 	ID       string
-	Kind     guard.Kind    // default instance
-	Scope    string        // default the account's first
-	Identity string        // who owns it; default the account's first
-	Name     string        //
+	Kind     guard.Kind // default instance
+	Scope    string     // default the account's first
+	Identity string     // who owns it; default the account's first
+	Name     string
 	Created  time.Duration // default 0s; may be negative
 	State    string        // running (default) | stopped | provisioning | any other word
 	Type     string        // the size's name
@@ -110,8 +112,7 @@ type Relaunch struct {
 	Times  int      // at most; default len(IDs)
 }
 
-// Event is one thing that happens in the cloud. Exactly one of the fields below
-// By is set.
+// Event is one thing that happens in the cloud: one of the fields below By.
 type Event struct {
 	At time.Duration
 	ID string
@@ -124,9 +125,9 @@ type Event struct {
 	Delete   bool
 	Set      *Changes
 	Detach   bool
-	Attach   string // the instance's ID
-	Create   *Resource
-	Identity string // the credentials belong to someone else from now on
+	Attach   string    // the instance's ID
+	Create   *Resource // its Created defaults to the event's time
+	Identity string    // the credentials belong to someone else from now on
 }
 
 // Reclaim is how a spot reclaim looks.
@@ -176,13 +177,15 @@ type Fault struct {
 	For   time.Duration // 0: no end
 	Times int           // how often; 0: always
 	Reply Reply
+
+	used int
 }
 
 // Reply is how a faulty call is answered: one of the fields (Status goes with
 // Body and RetryAfter).
 type Reply struct {
 	Status     int
-	Body       string
+	Body       string // default a short JSON text
 	RetryAfter string // the header: seconds or an HTTP date
 
 	AcceptedIgnored bool           // says yes, does nothing
@@ -196,7 +199,7 @@ type Reply struct {
 	HTML            bool           // a proxy's page, with status 200
 }
 
-// Call is one request as the cloud met it.
+// Call is one request to the cloud, one that did not get through included.
 type Call struct {
 	At    time.Time // the cloud's time
 	Call  string    // one of the Call constants
@@ -205,7 +208,8 @@ type Call struct {
 	Kind  guard.Kind
 	// Status is the HTTP status of the answer; 0 where none came.
 	Status int
-	// Outcome is "ok", or what went wrong in one or two words.
+	// Outcome is "ok", or what went wrong: "fault", "unreachable", "timed out",
+	// "ignored" (accepted, not done), "not found", "protected", "refused".
 	Outcome string
 }
 

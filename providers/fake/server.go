@@ -1,0 +1,365 @@
+package fake
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"guard"
+)
+
+// server is the API. It answers at once and never blocks.
+type server struct{ c *Cloud }
+
+// op is one request, read.
+type op struct {
+	call  string
+	kind  guard.Kind
+	scope string
+	ids   []ref
+	after int // of a list: the last entry of the page before
+	tags  map[string]string
+}
+
+type ref struct {
+	Kind guard.Kind `json:"kind"`
+	ID   string     `json:"id"`
+}
+
+func (o op) names() []string {
+	var out []string
+	for _, r := range o.ids {
+		out = append(out, r.ID)
+	}
+	return out
+}
+
+// answer is what a request gets: a status and a body, or no reply at all.
+type answer struct {
+	status     int
+	body       any // marshalled, or sent as it is where it is a string
+	retryAfter string
+	html       bool
+	lost       error
+	outcome    string
+}
+
+// timeOut is what net/http gives where a reply never comes.
+type timeOut struct{}
+
+func (timeOut) Error() string   { return "no reply" }
+func (timeOut) Timeout() bool   { return true }
+func (timeOut) Temporary() bool { return true }
+
+// RoundTrip implements http.RoundTripper.
+func (s server) RoundTrip(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil {
+		defer r.Body.Close()
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	c := s.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at, ok := guard.InstantFrom(r.Context()); ok {
+		c.advance(c.script.Time(at))
+	}
+	o, ok := parse(r, body)
+	if !ok {
+		return respond(r, c.now, refuse(http.StatusNotFound, "no such call"))
+	}
+	a := c.answer(r, o)
+	c.calls = append(c.calls, Call{At: c.now, Call: o.call, IDs: o.names(), Scope: o.scope, Kind: o.kind, Status: a.status, Outcome: a.outcome})
+	if a.lost != nil {
+		return nil, a.lost
+	}
+	return respond(r, c.now, a)
+}
+
+func (c *Cloud) answer(r *http.Request, o op) answer {
+	if t := c.script.Token; t.IsSet() && r.Header.Get("Authorization") != "Bearer "+t.Reveal() {
+		return refuse(http.StatusUnauthorized, "refused")
+	}
+	f := c.fault(o)
+	if f == nil {
+		return c.serve(o, Reply{})
+	}
+	return c.faulty(o, f.Reply)
+}
+
+func respond(r *http.Request, now time.Time, a answer) (*http.Response, error) {
+	h := http.Header{"Date": {now.UTC().Format(http.TimeFormat)}, "Content-Type": {"application/json"}}
+	if a.html {
+		h.Set("Content-Type", "text/html; charset=utf-8")
+	}
+	if a.retryAfter != "" {
+		h.Set("Retry-After", a.retryAfter)
+	}
+	text, raw := a.body.(string)
+	if !raw {
+		b, err := json.Marshal(a.body)
+		if err != nil {
+			return nil, fmt.Errorf("the fake cloud has an answer without a JSON form: %w", err)
+		}
+		text = string(b)
+	}
+	return &http.Response{
+		StatusCode: a.status, Status: strconv.Itoa(a.status) + " " + http.StatusText(a.status),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: h, Request: r,
+		ContentLength: int64(len(text)), Body: io.NopCloser(strings.NewReader(text)),
+	}, nil
+}
+
+func ok(body any) answer { return answer{status: http.StatusOK, body: body, outcome: "ok"} }
+
+func accepted() answer { return ok(map[string]any{"accepted": true}) }
+
+func refuse(status int, outcome string) answer {
+	return answer{status: status, body: map[string]any{"error": outcome}, outcome: outcome}
+}
+
+// parse reads a request; false where the API has no such call.
+//
+//	GET    /v1/identity
+//	GET    /v1/resources?kind=&scope=&page=   one page
+//	POST   /v1/lookup {"ids":[{kind,id}]}     a read of up to 100 things
+//	DELETE /v1/KIND/ID
+//	POST   /v1/KIND/ID/stop
+//	POST   /v1/KIND/ID/tags {"tags":{}}
+//	GET    /v1/KIND/ID/protection             DELETE lifts it
+func parse(r *http.Request, body []byte) (op, bool) {
+	path := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/v1/"), "/")
+	q := r.URL.Query()
+	var in struct {
+		IDs  []ref             `json:"ids"`
+		Tags map[string]string `json:"tags"`
+	}
+	if len(body) > 0 && json.Unmarshal(body, &in) != nil {
+		return op{}, false
+	}
+	what := r.Method + " " + path[0]
+	if len(path) >= 2 {
+		what = r.Method + " " + strings.Join(path[2:], "/")
+	}
+	switch {
+	case len(path) == 1 && what == "GET identity":
+		return op{call: CallIdentity}, true
+	case len(path) == 1 && what == "GET resources":
+		o := op{call: CallList, kind: guard.Kind(q.Get("kind")), scope: q.Get("scope")}
+		if page := q.Get("page"); page != "" {
+			n, err := strconv.Atoi(strings.TrimPrefix(page, "after-"))
+			if err != nil {
+				return op{}, false
+			}
+			o.after = n
+		}
+		return o, true
+	case len(path) == 1 && what == "POST lookup" && len(in.IDs) <= 100:
+		return op{call: CallGet, ids: in.IDs}, true
+	case len(path) < 2:
+		return op{}, false
+	}
+	o := op{kind: guard.Kind(path[0]), tags: in.Tags}
+	o.ids = []ref{{o.kind, unescape(path[1])}}
+	switch what {
+	case "DELETE ":
+		o.call = CallDelete
+		if o.kind == guard.Instance || o.kind == guard.SpotRequest {
+			o.call = CallRelease
+		}
+	case "POST stop":
+		o.call = CallStop
+	case "POST tags":
+		o.call = CallTag
+	case "GET protection":
+		o.call = CallProtection
+	case "DELETE protection":
+		o.call = CallUnprotect
+	default:
+		return op{}, false
+	}
+	return o, true
+}
+
+// serve answers a request as it should be, but for what an odd reply changes.
+func (c *Cloud) serve(o op, odd Reply) answer {
+	switch o.call {
+	case CallIdentity:
+		self := c.script.Self
+		return ok(map[string]any{"identity": c.identity, "kind": c.script.IdentityKind, "self": self})
+	case CallList:
+		return c.list(o, odd)
+	case CallGet:
+		return c.lookup(o, odd)
+	}
+	id := o.ids[0]
+	t := c.see(id)
+	if t == nil {
+		return refuse(http.StatusNotFound, "not found")
+	}
+	gone := t.last().word == stateGone || t.last().word == stateReleasing
+	switch o.call {
+	case CallRelease, CallDelete:
+		if !gone && slices.Contains(t.spec.Protected, "release") {
+			return refuse(http.StatusLocked, "protected")
+		}
+		c.release(t)
+	case CallStop:
+		switch {
+		case t.spec.Kind != guard.Instance || c.script.StopEffect == guard.StopUnsupported:
+			return refuse(http.StatusNotImplemented, "refused")
+		case gone:
+			return refuse(http.StatusConflict, "refused")
+		case slices.Contains(t.spec.Protected, "stop"):
+			return refuse(http.StatusLocked, "protected")
+		case t.last().word != stateStopped:
+			t.become(stateStopped, endedUser, c.now)
+		}
+	case CallTag:
+		if t.spec.Tags == nil {
+			t.spec.Tags = map[string]string{}
+		}
+		for k, v := range o.tags {
+			t.spec.Tags[k] = v
+		}
+	case CallProtection:
+		return ok(map[string]any{"protected": append([]string{}, t.spec.Protected...)})
+	case CallUnprotect:
+		t.spec.Protected = nil
+	}
+	return accepted()
+}
+
+// see finds what the API knows of.
+func (c *Cloud) see(r ref) *thing {
+	for _, t := range c.things {
+		if t.spec.ID == r.ID && t.spec.Kind == r.Kind && c.visible(t) {
+			return t
+		}
+	}
+	return nil
+}
+
+// pages are the visible things of a kind in a scope. The token of a page is the
+// last entry of the one before, so that what vanishes in between shifts nothing.
+func (c *Cloud) pages(o op) [][]*thing {
+	var all []*thing
+	for _, t := range c.things {
+		if t.spec.Kind == o.kind && t.spec.Scope == o.scope && c.visible(t) {
+			all = append(all, t)
+		}
+	}
+	return slices.Collect(slices.Chunk(all, c.script.PageSize))
+}
+
+// pageOf is the number of the page, from 1, that begins behind an entry.
+func (c *Cloud) pageOf(o op) int {
+	for i, p := range c.pages(o) {
+		if p[len(p)-1].seq > o.after {
+			return i + 1
+		}
+	}
+	return 1
+}
+
+func (c *Cloud) list(o op, odd Reply) answer {
+	if !slices.Contains(c.script.Scopes, o.scope) {
+		return refuse(http.StatusNotFound, "not found")
+	}
+	body := map[string]any{"currency": c.script.Currency}
+	pages := c.pages(o)
+	if odd.DropPage > 0 { // the entries of that page are nowhere; no token tells
+		o.after = max(o.after, last(pages, odd.DropPage))
+	}
+	items := []any{}
+	for _, t := range slices.Concat(pages...) {
+		if t.seq <= o.after {
+			continue
+		}
+		if len(items) == c.script.PageSize {
+			body["next"] = "after-" + strconv.Itoa(o.after)
+			break
+		}
+		as := odd
+		if f := c.faultOf(CallList, ref{t.spec.Kind, t.spec.ID}); f != nil {
+			as = f.Reply
+		}
+		items = append(items, disguise(c.report(t), as))
+		o.after = t.seq
+	}
+	body["items"] = items
+	return ok(body)
+}
+
+// last is the last entry of page n.
+func last(pages [][]*thing, n int) int {
+	if n > len(pages) {
+		return 0
+	}
+	page := pages[n-1]
+	return page[len(page)-1].seq
+}
+
+func (c *Cloud) lookup(o op, odd Reply) answer {
+	results := []wireLookup{}
+	for _, id := range o.ids {
+		l := wireLookup{Kind: id.Kind, ID: id.ID}
+		f := c.faultOf(CallGet, id)
+		t := c.see(id)
+		switch {
+		case f != nil && (f.Reply.Status >= 400 || f.Reply.Unreachable || f.Reply.TimesOut || f.Reply.DoneButTimesOut):
+			status := f.Reply.Status
+			if status < 400 {
+				status = http.StatusGatewayTimeout
+			}
+			l.Error = &wireError{status, f.Reply.Body, f.Reply.RetryAfter}
+		case f != nil && (f.Reply.Empty || f.Reply.HTML):
+			// a null object: neither there nor absent
+		case t == nil:
+			l.Absent = true
+		case f != nil:
+			l.Resource = disguise(c.report(t), f.Reply)
+		default:
+			l.Resource = disguise(c.report(t), odd)
+		}
+		results = append(results, l)
+	}
+	return ok(map[string]any{"results": results, "currency": c.script.Currency})
+}
+
+// disguise nulls and replaces fields of what the API tells.
+func disguise(w wireResource, odd Reply) any {
+	if len(odd.NullFields) == 0 && len(odd.SetFields) == 0 {
+		return w
+	}
+	b, err := json.Marshal(w)
+	fields := map[string]any{}
+	if err != nil || json.Unmarshal(b, &fields) != nil {
+		return w
+	}
+	for _, name := range odd.NullFields {
+		fields[name] = nil
+	}
+	for name, v := range odd.SetFields {
+		fields[name] = v
+	}
+	return fields
+}
+
+// dialFailed is what net/http gives where there is no way to the host.
+func dialFailed() error {
+	return &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ENETUNREACH}
+}
