@@ -35,7 +35,6 @@ func budgetWarning(r Rules, f Facts) Outcome {
 	if len(v.Stages) == 0 {
 		return out
 	}
-	v.Quiet = true
 	v.Facts = append(v.Facts, f.capFacts()...)
 	out.Verdicts = []Verdict{v}
 	return out

@@ -19,7 +19,7 @@ func clockJump(_ Rules, f Facts) Outcome {
 	if c.Trusted && !f.At.Before(c.At.Add(steppedFor)) {
 		return Outcome{}
 	}
-	v := Verdict{Rule: guard.RuleClockJump, Since: c.At, Urgent: !c.Trusted, Quiet: c.Trusted}
+	v := Verdict{Rule: guard.RuleClockJump, Since: c.At, Urgent: !c.Trusted}
 	way := "forward"
 	if c.Stepped < 0 {
 		way = "back"

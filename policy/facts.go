@@ -122,9 +122,6 @@ type Verdict struct {
 	Urgent bool
 	// Act is what is to be done about it; nil where people are only told.
 	Act *Act
-	// Quiet: when it is over nobody needs to hear that, because something else
-	// says so.
-	Quiet bool
 }
 
 // Stage is one thing that people are told about a finding.

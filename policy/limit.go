@@ -116,7 +116,6 @@ func (l limit) judge(r Rules, f Facts) Outcome {
 
 	v := f.verdict(l.rule, notice)
 	v.Facts = append(v.Facts, f.limitFacts(r, l, due)...)
-	v.Quiet = true
 	verb := verbOf(action)
 	told := l.tell(f, due, action, why, protection)
 	var next time.Time

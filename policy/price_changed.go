@@ -34,7 +34,6 @@ func priceChanged(r Rules, f Facts) Outcome {
 			lines = append(lines, fmt.Sprintf("By the new price it would be %s; that needs a second reading and notice first.", f.stamp(d.Candidate.Limit)))
 		}
 	}
-	v.Quiet = true
 	v.Stages = []Stage{{Name: "changed " + at.UTC().Format(time.RFC3339), Title: title, Lines: lines}}
 	v.Facts = append(v.Facts,
 		guard.Fact{Name: "price before", Value: was.String(), Source: was.Source, At: at},

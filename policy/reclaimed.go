@@ -49,7 +49,6 @@ func reclaimed(_ Rules, f Facts) Outcome {
 	if spent := amounts(f.Spend.Totals); spent != "" {
 		lines = append(lines, fmt.Sprintf("Spent until then: %s.", spent))
 	}
-	v.Quiet = true
 	v.Stages = []Stage{{Name: "reclaimed", Title: fmt.Sprintf("%s: %s", f.name(), title), Lines: lines}}
 	if o.Gone == nil {
 		return Outcome{Verdicts: []Verdict{v}}

@@ -1,0 +1,221 @@
+package release
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"guard"
+)
+
+// Said is what people are told about a release.
+type Said struct {
+	// Stage makes the message's ID, together with the release's.
+	Stage  string
+	Rule   guard.Rule // the finding's, where there is one
+	Urgent bool
+	Title  string
+	Lines  []string
+}
+
+// Scene is what the texts need beside the release.
+type Scene struct {
+	Purpose string
+	// Hourly is what it bills per hour; unset where unknown.
+	Hourly guard.Money
+	Zone   *time.Location
+}
+
+func (s Scene) stamp(t time.Time) string {
+	zone := s.Zone
+	if zone == nil {
+		zone = time.UTC
+	}
+	return t.In(zone).Format(time.RFC3339)
+}
+
+func (s Scene) name(r guard.Release) string {
+	if s.Purpose == "" {
+		return r.Target.String()
+	}
+	return fmt.Sprintf("%s (%s)", r.Target, s.Purpose)
+}
+
+func (s Scene) bills() string {
+	if s.Hourly.IsSet() {
+		return fmt.Sprintf("It goes on billing %s per hour.", s.Hourly.Round())
+	}
+	return "It goes on billing, at a price that is not known."
+}
+
+// verbs of an action: what is to be done, what is done, what was done.
+func verbs(a guard.Action) (do, done string) {
+	if a == guard.ActStop {
+		return "stop", "stopped"
+	}
+	return "release", "released"
+}
+
+// Blocked says that a release cannot go on, and what a person can do.
+func Blocked(r guard.Release, s Scene) Said {
+	do, _ := verbs(r.Action)
+	lines := []string{
+		fmt.Sprintf("It was due at %s: %s.", s.stamp(r.Due), r.Why),
+		fmt.Sprintf("What stands in the way: %s.", strings.TrimSuffix(clip(r.LastError), ".")),
+		s.bills(),
+	}
+	stage := "blocked " + string(r.Reason)
+	if !r.Paged.IsZero() {
+		stage += " " + r.Paged.UTC().Format(time.RFC3339)
+	}
+	return Said{Stage: stage, Rule: guard.RuleReleaseBlocked, Urgent: true,
+		Title: fmt.Sprintf("%s: guard cannot %s it: %s", s.name(r), do, reasonWord(r.Reason)),
+		Lines: append(lines, remedy(r)...)}
+}
+
+func reasonWord(b guard.BlockReason) string {
+	switch b {
+	case guard.BlockPermission:
+		return "permission denied"
+	case guard.BlockProtected:
+		return "it is protected"
+	case guard.BlockAccount:
+		return "the credentials belong to another account"
+	case guard.BlockProvider:
+		return "its account is not configured any more"
+	case guard.BlockNotSame:
+		return "the ID names another thing now"
+	case guard.BlockSurprise:
+		return "too many releases that nobody could foresee"
+	case guard.BlockClock:
+		return "guard's clock is not to be trusted"
+	case guard.BlockUnreadable:
+		return "it cannot be read"
+	}
+	return string(b)
+}
+
+// remedy is what a person can do, and what guard does meanwhile.
+func remedy(r guard.Release) []string {
+	id := r.Target.String()
+	switch r.Reason {
+	case guard.BlockPermission:
+		return []string{"Give guard's credentials the permission that the provider's message names; guard tries again every 5 minutes.",
+			"Or end it at the provider."}
+	case guard.BlockProtected:
+		return []string{fmt.Sprintf("If it may go: take the protection off (guard unprotect %s, the tag, or the provider's own lock); guard goes on by itself.", id)}
+	case guard.BlockAccount:
+		return []string{fmt.Sprintf("Put the right credentials for the account %s back; guard goes on by itself.", r.Target.Account)}
+	case guard.BlockProvider:
+		return []string{fmt.Sprintf("Put the account %s back into the configuration, or end it at the provider.", r.Target.Account)}
+	case guard.BlockNotSame:
+		return []string{"guard does not touch what was not registered. Look at it at the provider; if it is yours, register it anew."}
+	case guard.BlockSurprise:
+		return []string{fmt.Sprintf("If it is right: guard release %s lets this one go.", id), fmt.Sprintf("If it is not: guard extend %s --by 2h", id)}
+	case guard.BlockClock:
+		return []string{"Set the clock of guard's machine right; guard goes on once a provider's own time agrees."}
+	case guard.BlockUnreadable:
+		return []string{"guard does not act on what it cannot see; it tries again every minute. If it must end now, end it at the provider."}
+	}
+	return nil
+}
+
+// Failing says that a release has failed several times.
+func Failing(r guard.Release, s Scene) Said {
+	do, _ := verbs(r.Action)
+	return Said{Stage: "failing", Rule: guard.RuleReleaseBlocked, Urgent: true,
+		Title: fmt.Sprintf("%s: cannot %s it yet, %d tries failed", s.name(r), do, r.Failures),
+		Lines: []string{
+			fmt.Sprintf("It was due at %s: %s.", s.stamp(r.Due), r.Why),
+			fmt.Sprintf("The last error: %s.", strings.TrimSuffix(clip(r.LastError), ".")),
+			s.bills(),
+			"guard goes on trying for ever.",
+		}}
+}
+
+// Stalled says that an accepted release had no effect in time.
+func Stalled(r guard.Release, s Scene) Said {
+	do, _ := verbs(r.Action)
+	return Said{Stage: fmt.Sprintf("stalled %d", r.Attempt), Rule: guard.RuleReleaseStalled, Urgent: true,
+		Title: fmt.Sprintf("%s: the provider accepted to %s it, and it is still alive", s.name(r), do),
+		Lines: []string{fmt.Sprintf("Accepted at %s.", s.stamp(r.IssuedAt)), s.bills(), "guard asks again."}}
+}
+
+// Released is the receipt.
+func Released(r guard.Release, s Scene) Said {
+	_, done := verbs(r.Action)
+	out := Said{Stage: "released", Title: fmt.Sprintf("%s: %s, with proof", s.name(r), done)}
+	c := r.Receipt
+	if c == nil {
+		return out
+	}
+	out.Lines = append(out.Lines, fmt.Sprintf("Why: %s.", r.Why))
+	switch {
+	case r.Action == guard.ActStop:
+		out.Lines = append(out.Lines, fmt.Sprintf("It is stopped, seen at %s.", s.stamp(c.ProvenAt)))
+	case c.Proof == guard.ProofAbsence:
+		out.Lines = append(out.Lines, fmt.Sprintf("Gone at %s; proof: absence only (the provider shows it no more; its bill has the last word).", s.stamp(c.GoneAt)))
+	default:
+		out.Lines = append(out.Lines, fmt.Sprintf("Gone at %s; proof: %s, read twice, last at %s.", s.stamp(c.GoneAt), c.Proof, s.stamp(c.ProvenAt)))
+	}
+	spent := amounts(c.Spend)
+	switch {
+	case spent != "" && c.Budget.IsSet() && c.Unspent.IsSet():
+		out.Lines = append(out.Lines, fmt.Sprintf("Spent %s of %s; %s left.", spent, c.Budget.Round(), c.Unspent.Round()))
+	case spent != "" && c.Budget.IsSet():
+		out.Lines = append(out.Lines, fmt.Sprintf("Spent at least %s of %s.", spent, c.Budget.Round()))
+	case spent != "":
+		out.Lines = append(out.Lines, fmt.Sprintf("Spent %s.", spent))
+	default:
+		out.Lines = append(out.Lines, "What it cost is not known.")
+	}
+	if len(c.Leftovers) > 0 {
+		var ids []string
+		for _, id := range c.Leftovers {
+			ids = append(ids, string(id.Kind)+" "+id.ID)
+		}
+		out.Lines = append(out.Lines, fmt.Sprintf("Left behind and still billing, as far as is known: %s.", strings.Join(ids, ", ")))
+	}
+	if c.Attempts > 1 {
+		out.Lines = append(out.Lines, fmt.Sprintf("It took %d attempts.", c.Attempts))
+	}
+	return out
+}
+
+// Withdrawn says that it will not happen after all.
+func Withdrawn(r guard.Release, why string, s Scene) Said {
+	_, done := verbs(r.Action)
+	return Said{Stage: "withdrawn", Title: fmt.Sprintf("%s: it will not be %s now: %s", s.name(r), done, why)}
+}
+
+// Ordered is the notice of a person's own order.
+func Ordered(r guard.Release, s Scene) Said {
+	do, _ := verbs(r.Action)
+	return Said{Stage: "notice", Title: fmt.Sprintf("%s: guard is about to %s it: %s", s.name(r), do, r.Why),
+		Lines: []string{fmt.Sprintf("Ordered by %s at %s.", r.By, s.stamp(r.PlannedAt))}}
+}
+
+// Message is what is said as a message, not yet for any channel.
+func (s Said) Message(r guard.Release, finding string, at time.Time) guard.Message {
+	return guard.Message{Thread: r.Target.Key(), About: []guard.ResourceID{r.Target}, Rule: s.Rule, Finding: finding, Release: r.ID,
+		Urgent: s.Urgent, Title: s.Title, Lines: s.Lines, CreatedAt: at}
+}
+
+func amounts(ms []guard.Money) string {
+	var parts []string
+	for _, m := range ms {
+		if m.IsSet() {
+			parts = append(parts, m.Round().String())
+		}
+	}
+	return strings.Join(parts, " + ")
+}
+
+// clip keeps a message readable when an error in it came from outside.
+func clip(s string) string {
+	const most = 300
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}
