@@ -110,7 +110,17 @@ func (c *Client) Status(ctx context.Context) (wire.Status, error) {
 	return call[wire.Status](ctx, c, http.MethodGet, "/status", nil, nil)
 }
 
-// Health returns whether the daemon does its work.
+// Health returns whether the daemon does its work. That it does not is an
+// answer, not an error.
 func (c *Client) Health(ctx context.Context) (wire.Health, error) {
-	return call[wire.Health](ctx, c, http.MethodGet, "/healthz", nil, nil)
+	r := c.watch(ctx, http.MethodGet, c.base+wire.Prefix+"/healthz", nil)
+	var out wire.Health
+	if r.err != nil {
+		return out, r.err
+	}
+	if r.status == http.StatusServiceUnavailable {
+		r.status = http.StatusOK
+	}
+	err := r.decode(c.addr, &out)
+	return out, err
 }

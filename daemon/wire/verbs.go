@@ -98,8 +98,6 @@ type ReleaseRequest struct {
 	Reason string            `json:"reason,omitempty"`
 	// DryRun says what would be done and does nothing.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Allow lets releases through that wait at the surprise bound.
-	Allow bool `json:"allow,omitempty"`
 }
 
 // ReleaseAnswer is the answer for each resource that was asked about.

@@ -64,7 +64,6 @@ guard show tells when the end is proven. What is gone already is no error.`,
 	f.StringArrayVar(&match, "match", nil, "KEY=VALUE that its tags must have, compared exactly; may be repeated")
 	f.StringVar(&r.Reason, "reason", "", "why, for people to read")
 	f.BoolVar(&r.DryRun, "dry-run", false, "say what would be released and do nothing")
-	f.BoolVar(&r.Allow, "allow", false, "let a release through that waits at the surprise bound")
 	f.BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }

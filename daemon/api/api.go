@@ -1,0 +1,162 @@
+// Package api is guardd's HTTP API under /v1: what people ask and order, read
+// from and written to the ledger. Every mutation reads again what it rests on
+// inside its transaction, writes a journal entry with the caller's name into the
+// same one, and kicks the loops that have to act on it.
+//
+// It imports no other loop of the daemon: what it needs of them arrives in
+// [Options] as functions over nouns and wire bodies.
+package api
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"guard"
+	"guard/daemon/wire"
+	"guard/policy"
+	"guard/providers"
+	"guard/store"
+)
+
+// Options is what the API works with. Functions are asked anew at each request,
+// so that a reload needs no new handler. All of them but Channels, Version and
+// Log must be there.
+type Options struct {
+	Ledger *store.Ledger
+	// Account is the configured account of a name.
+	Account      func(name string) (*providers.Account, bool)
+	AccountNames func() []string
+	Now          func() guard.Instant
+	// Kick makes the scheduler run a loop now.
+	Kick  func(loop string)
+	Rules func() policy.Rules
+	// Location is the zone in which people read and write times.
+	Location func() *time.Location
+	// Channels are the names of the channels that are told of an order.
+	Channels func() []string
+	// Why gives the facts behind what guard decides about a resource, and the
+	// reasoning in lines (decide).
+	Why func(ctx context.Context, at guard.Instant, id guard.ResourceID) ([]guard.Fact, []string, error)
+	// Health tells how the loops run. It must not touch the ledger.
+	Health  func(at guard.Instant) wire.Health
+	Version string
+	Log     *slog.Logger
+}
+
+// server carries the handlers.
+type server struct {
+	Options
+	api huma.API
+}
+
+// New returns the handler of the whole API. The OpenAPI description is at
+// /v1/openapi.json and .yaml.
+func New(o Options) http.Handler {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Channels == nil {
+		o.Channels = func() []string { return nil }
+	}
+	mux := http.NewServeMux()
+	config := huma.DefaultConfig("guard", o.Version)
+	config.Info.Description = "Watches rented GPU machines, counts what they cost and releases what has crossed its limit."
+	config.OpenAPIPath = wire.Prefix + "/openapi"
+	config.DocsPath = "" // its page loads from a CDN
+	config.SchemasPath = ""
+	config.CreateHooks = nil // no $schema in the bodies: they are wire's and nothing more
+	config.Transformers = nil
+	config.RejectUnknownQueryParameters = true
+	s := &server{Options: o, api: humago.New(mux, config)}
+
+	post(s, "register", "Register a resource or update its registration", s.register)
+	post(s, "extend", "Move the limits of a lease", s.extend)
+	post(s, "hold", "Put limits off until a time", s.hold)
+	post(s, "unhold", "End all holds on a lease", s.unhold)
+	post(s, "protect", "Keep guard from touching a resource", s.protect)
+	post(s, "unprotect", "Let limits act again", s.unprotect)
+	post(s, "release", "Order the release of resources", s.release)
+	get(s, "resources", "What guard knows of", s.list)
+	get(s, "show", "Everything about one resource", s.show)
+	get(s, "why", "What guard decides about one resource, and why", s.why)
+	get(s, "findings", "What is wrong", s.findings)
+	get(s, "log", "The journal, newest first", s.log)
+	get(s, "status", "How guard stands and what needs a person", s.status)
+	huma.Register(s.api, huma.Operation{OperationID: "healthz", Method: http.MethodGet, Path: wire.Prefix + "/healthz", Summary: "Whether the loops run"},
+		func(context.Context, *nothing) (*healthOut, error) { return s.health(s.Now()), nil })
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeProblem(w, newProblem(&fault{kind: guard.ErrNotFound, text: fmt.Sprintf("guardd has no %s %s", r.Method, clip(r.URL.Path)),
+			hint: "The routes are listed in " + wire.Prefix + "/openapi.json; an older or newer guard may be asking."}))
+	})
+	// A page in somebody's browser must not be able to order releases from a
+	// daemon on loopback.
+	return s.survive(http.NewCrossOriginProtection().Handler(mux))
+}
+
+type bodyIn[T any] struct{ Body T }
+type bodyOut[T any] struct{ Body T }
+
+func post[I, O any](s *server, name, summary string, fn func(context.Context, guard.Instant, I) (O, error)) {
+	huma.Register(s.api, huma.Operation{OperationID: name, Method: http.MethodPost, Path: wire.Prefix + "/" + name, Summary: summary},
+		func(ctx context.Context, in *bodyIn[I]) (*bodyOut[O], error) {
+			at := s.Now()
+			out, err := fn(guard.WithInstant(ctx, at), at, in.Body)
+			if err != nil {
+				return nil, s.fail(name, err)
+			}
+			return &bodyOut[O]{out}, nil
+		})
+}
+
+func get[I, O any](s *server, name, summary string, fn func(context.Context, guard.Instant, *I) (O, error)) {
+	huma.Register(s.api, huma.Operation{OperationID: name, Method: http.MethodGet, Path: wire.Prefix + "/" + name, Summary: summary},
+		func(ctx context.Context, in *I) (*bodyOut[O], error) {
+			at := s.Now()
+			out, err := fn(guard.WithInstant(ctx, at), at, in)
+			if err != nil {
+				return nil, s.fail(name, err)
+			}
+			return &bodyOut[O]{out}, nil
+		})
+}
+
+// survive turns a panic of a handler into an answer: the daemon's loops must not
+// end because of a question.
+func (s *server) survive(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			p := recover()
+			if p == nil || p == http.ErrAbortHandler {
+				return
+			}
+			s.Log.Error("api handler panicked", "path", r.URL.Path, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			writeProblem(w, newProblem(fmt.Errorf("guardd failed at this request in a way it should not; its log has the details")))
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// local is a time as people read it; nil where there is none.
+func (s *server) local(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	l := t.In(s.Location())
+	return &l
+}
+
+func (s *server) now(at guard.Instant) time.Time { return at.Wall.In(s.Location()) }
+
+// kick runs loops soon, each once.
+func (s *server) kick(loops ...string) {
+	for _, l := range loops {
+		s.Kick(l)
+	}
+}

@@ -1,0 +1,291 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"guard"
+	"guard/daemon/wire"
+)
+
+// holdFor is how long a hold lasts where nobody says.
+const holdFor = 2 * time.Hour
+
+// amend runs a verb that changes an open lease.
+func (s *server) amend(ctx context.Context, at guard.Instant, text, verb, done string, change func(c *scene, l *guard.Lease) (say string, notes []string, err error)) (wire.Changed, error) {
+	out := wire.Changed{Now: s.now(at), Changes: []wire.Change{}, Limits: []wire.Limit{}}
+	account, id, err := s.resource(text)
+	if err != nil {
+		return out, err
+	}
+	c, e, err := s.decide(ctx, at, account, id, func(c *scene) (edit, error) {
+		if !c.inLedger {
+			_, err := s.known(c.book, account, id)
+			return edit{}, err
+		}
+		l, err := c.open(verb)
+		if err != nil {
+			return edit{}, err
+		}
+		if err := c.inTime(verb); err != nil {
+			return edit{}, err
+		}
+		l.Holds = append([]guard.Hold(nil), l.Holds...)
+		say, notes, err := change(c, &l)
+		if err != nil {
+			return edit{}, err
+		}
+		out.Notes, out.Changes = notes, s.diff(*c.lease, l)
+		if len(out.Changes) == 0 {
+			return edit{lease: &l}, nil
+		}
+		l.UpdatedAt, l.UpdatedBy = at.Wall, c.who
+		return edit{lease: &l, entry: c.entry(done, say, out.Changes)}, nil
+	})
+	if err != nil {
+		return out, err
+	}
+	s.after(c, *e.lease)
+	out.Item, out.Limits = s.outcome(c, *e.lease)
+	s.kick("meter", "decide", "release/"+account)
+	return out, nil
+}
+
+// after puts the new lease into the scene, so that the answer shows it.
+func (s *server) after(c *scene, l guard.Lease) {
+	key := l.Resource.Key()
+	c.book.leases[key] = l
+	c.book.observed[key] = c.observed
+}
+
+// outcome is the item and the limits of a lease as they are from now on.
+func (s *server) outcome(c *scene, l guard.Lease) (wire.Item, []wire.Limit) {
+	mode := guard.Observe
+	plan := c.book.plans[l.ID]
+	if c.acct != nil {
+		mode = c.acct.Mode
+		var family []member
+		family, plan = s.solve(c.book, c.observed, l, c.acct, c.lead, c.at)
+		for _, m := range family {
+			c.book.metered[m.observed.Resource.ID.Key()] = m.metered
+		}
+		c.book.plans[l.ID] = plan
+	}
+	f := s.facts(c.book, c.observed, &l, c.acct, c.at)
+	return s.item(c.book, c.observed, c.at.Wall), s.limits(l, plan, mode, f.Protection(s.Rules()))
+}
+
+func (s *server) extend(ctx context.Context, at guard.Instant, in wire.ExtendRequest) (wire.Changed, error) {
+	if in.By != "" && in.Until != "" {
+		return wire.Changed{}, faultf(guard.ErrInvalid, "by and until contradict each other: give one of them")
+	}
+	if in.By == "" && in.Until == "" && in.Budget == "" {
+		return wire.Changed{}, faultf(guard.ErrInvalid, "extend %s to what? Give by, until or budget", clip(in.ID))
+	}
+	return s.amend(ctx, at, in.ID, "extend", "extended", func(c *scene, l *guard.Lease) (string, []string, error) {
+		var say, notes []string
+		end, note, err := s.later(*l, in, at)
+		if err != nil {
+			return "", nil, err
+		}
+		if note != "" {
+			notes = append(notes, note)
+		}
+		if !end.IsZero() {
+			l.ExpiresAt = end
+			say = append(say, "to "+end.In(s.Location()).Format(time.RFC3339))
+		}
+		if in.Budget != "" {
+			if err := s.raise(c, l, in.Budget); err != nil {
+				return "", nil, err
+			}
+			say = append(say, "cap "+l.Budget.Round().String())
+		}
+		return "extended " + strings.Join(say, ", "), notes, nil
+	})
+}
+
+// later is the new expiry; zero where none was asked for.
+func (s *server) later(l guard.Lease, in wire.ExtendRequest, at guard.Instant) (time.Time, string, error) {
+	switch {
+	case in.By != "":
+		d, err := duration("by", in.By)
+		if err != nil {
+			return time.Time{}, "", err
+		}
+		if l.ExpiresAt.IsZero() {
+			return time.Time{}, "", faultf(guard.ErrConflict, "%s has no expiry that could be extended", l.Resource).
+				hinted("Give it one with guard extend %s --until TIME.", l.Resource)
+		}
+		base, note := l.ExpiresAt, ""
+		if base.Before(at.Wall) {
+			base, note = at.Wall, "its expiry had passed, so the extension counts from now"
+		}
+		return base.Add(d), note, nil
+	case in.Until != "":
+		t, note, err := moment("until", in.Until, at.Wall, s.Location())
+		if err == nil && t.Before(l.ExpiresAt) {
+			err = faultf(guard.ErrInvalid, "until: %s is earlier than its expiry now, %s", t.In(s.Location()).Format(time.RFC3339), l.ExpiresAt.In(s.Location()).Format(time.RFC3339)).
+				hinted("To shorten it: guard register %s --until …", l.Resource)
+		}
+		return t, note, err
+	}
+	return time.Time{}, "", nil
+}
+
+// raise changes the cap: "+500CNY" on top, "3000CNY" instead.
+func (s *server) raise(c *scene, l *guard.Lease, text string) error {
+	number, more := strings.CutPrefix(strings.TrimSpace(text), "+")
+	m, err := guard.ParseMoney(number)
+	if err != nil {
+		return fmt.Errorf("budget: %w", err)
+	}
+	if !m.IsPositive() {
+		return faultf(guard.ErrInvalid, "budget: %q must be above zero", clip(text))
+	}
+	if more {
+		if !l.Budget.IsSet() {
+			return faultf(guard.ErrConflict, "%s has no budget that %s could be added to", l.Resource, m).
+				hinted("Set one: guard extend %s --budget %s", l.Resource, strings.ReplaceAll(m.String(), " ", ""))
+		}
+		if m, err = l.Budget.Add(m); err != nil {
+			return faultf(guard.ErrCurrency, "budget: %s has a budget of %s; add an amount in %s", l.Resource, l.Budget, l.Budget.Currency())
+		}
+	}
+	l.Budget = m
+	if c.acct == nil {
+		return nil
+	}
+	return s.affordable(c, *l)
+}
+
+func (s *server) hold(ctx context.Context, at guard.Instant, in wire.HoldRequest) (wire.Changed, error) {
+	if in.For != "" && in.Until != "" {
+		return wire.Changed{}, faultf(guard.ErrInvalid, "for and until contradict each other: give one of them")
+	}
+	why, err := line("reason", in.Reason, 300)
+	if err != nil {
+		return wire.Changed{}, err
+	}
+	return s.amend(ctx, at, in.ID, "hold", "held", func(c *scene, l *guard.Lease) (string, []string, error) {
+		until, notes := at.Wall.Add(holdFor), []string(nil)
+		switch {
+		case in.For != "":
+			d, err := duration("for", in.For)
+			if err != nil {
+				return "", nil, err
+			}
+			until = at.Wall.Add(d)
+		case in.Until != "":
+			t, note, err := moment("until", in.Until, at.Wall, s.Location())
+			if err != nil {
+				return "", nil, err
+			}
+			until = t
+			if note != "" {
+				notes = append(notes, note)
+			}
+		}
+		l.Holds = append(l.Holds, guard.Hold{Until: until, By: c.who, Reason: why, Since: at.Wall})
+		if d, ok := c.book.plans[l.ID].Deadline(guard.DeadlineBudget); ok && d.Due.Before(until) {
+			notes = append(notes, "the budget is reached before the hold ends, at "+d.Limit.In(s.Location()).Format(time.RFC3339)+": until then more is spent than the cap")
+		}
+		say := "held until " + until.In(s.Location()).Format(time.RFC3339)
+		if why != "" {
+			say += ": " + why
+		}
+		return say, notes, nil
+	})
+}
+
+func (s *server) unhold(ctx context.Context, at guard.Instant, in wire.IDRequest) (wire.Changed, error) {
+	return s.amend(ctx, at, in.ID, "unhold", "unheld", func(_ *scene, l *guard.Lease) (string, []string, error) {
+		for i, h := range l.Holds {
+			if h.Until.After(at.Wall) {
+				l.Holds[i].Until = at.Wall
+			}
+		}
+		return "all holds ended", nil, nil
+	})
+}
+
+func (s *server) protect(ctx context.Context, at guard.Instant, in wire.IDRequest) (wire.Changed, error) {
+	return s.amend(ctx, at, in.ID, "protect", "protected", func(c *scene, l *guard.Lease) (string, []string, error) {
+		if !l.Protected {
+			l.Protected, l.ProtectedBy = true, c.who
+		}
+		return "protected: guard does not touch it until guard unprotect", []string{"it goes on billing, whatever its limits; guard pages when one is reached"}, nil
+	})
+}
+
+func (s *server) unprotect(ctx context.Context, at guard.Instant, in wire.IDRequest) (wire.Changed, error) {
+	return s.amend(ctx, at, in.ID, "unprotect", "unprotected", func(c *scene, l *guard.Lease) (string, []string, error) {
+		l.Protected, l.ProtectedBy = false, ""
+		var notes []string
+		f := s.facts(c.book, c.observed, l, c.acct, at)
+		if p := f.Protection(s.Rules()); p.On {
+			notes = append(notes, "it stays protected all the same: "+p.Why)
+		}
+		return "no longer protected", notes, nil
+	})
+}
+
+// diff names the fields that differ, as people read them.
+func (s *server) diff(a, b guard.Lease) []wire.Change {
+	out := []wire.Change{}
+	add := func(field, from, to string) {
+		if from != to {
+			out = append(out, wire.Change{Field: field, From: from, To: to})
+		}
+	}
+	stamp := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.In(s.Location()).Format(time.RFC3339)
+	}
+	money := func(m guard.Money) string {
+		if !m.IsSet() {
+			return ""
+		}
+		return m.String()
+	}
+	rate := func(r guard.Rate) string {
+		if !r.Known() {
+			return ""
+		}
+		return r.Quote()
+	}
+	yes := func(b bool) string {
+		if b {
+			return "yes"
+		}
+		return "no"
+	}
+	add("purpose", a.Purpose, b.Purpose)
+	add("owner", a.Owner, b.Owner)
+	add("expires_at", stamp(a.ExpiresAt), stamp(b.ExpiresAt))
+	add("budget", money(a.Budget), money(b.Budget))
+	add("price", rate(a.Price), rate(b.Price))
+	add("tags", tagText(a.Tags), tagText(b.Tags))
+	add("on_limit", string(a.OnLimit), string(b.OnLimit))
+	add("grace", span(a.Grace), span(b.Grace))
+	add("no_gpu_ok", yes(a.NoGPUOK), yes(b.NoGPUOK))
+	add("allow_unprotect", yes(a.AllowUnprotect), yes(b.AllowUnprotect))
+	add("protected", yes(a.Protected), yes(b.Protected))
+	add("held_until", holdText(a, stamp), holdText(b, stamp))
+	return out
+}
+
+// holdText is the end of the last hold, in force or not.
+func holdText(l guard.Lease, stamp func(time.Time) string) string {
+	var last time.Time
+	for _, h := range l.Holds {
+		if h.Until.After(last) {
+			last = h.Until
+		}
+	}
+	return stamp(last)
+}

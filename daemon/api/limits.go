@@ -1,0 +1,194 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"guard"
+	"guard/daemon/wire"
+	"guard/policy"
+	"guard/policy/spend"
+	"guard/providers"
+	"guard/store"
+)
+
+// solve gives the deadlines that the meter will find for a lease, with the
+// meter's own arithmetic: the answer to a registration must not wait for a loop.
+func (s *server) solve(b *book, o guard.Observed, l guard.Lease, acct *providers.Account, lead time.Duration, at guard.Instant) ([]member, guard.Plan) {
+	family := s.metered(b, o, l, acct, at)
+	plan := guard.Plan{Lease: l.ID, SolvedAt: at.Wall}
+	if !l.ExpiresAt.IsZero() {
+		plan.Deadlines = append(plan.Deadlines, guard.Deadline{Reason: guard.DeadlineExpiry, Limit: l.ExpiresAt, Due: l.ExpiresAt})
+	}
+	if l.Budget.IsSet() {
+		segs := segments(family)
+		if d, ok := spend.Landing(segs, l.Budget, lead, at.Wall); ok {
+			plan.Deadlines = append(plan.Deadlines, d)
+		}
+		plan.Unknown = spend.Lines(spend.Lacks(segs, l.Budget.Currency()))
+	}
+	return family, plan
+}
+
+// metered is the family with everything folded in that is known now.
+func (s *server) metered(b *book, o guard.Observed, l guard.Lease, acct *providers.Account, at guard.Instant) []member {
+	family := b.family(o)
+	for i, m := range family {
+		in := spend.Input{Observed: m.observed, Metered: m.metered, Lease: l.ID, Truths: acct.Provider.Truths(),
+			Poll: acct.Poll, Read: at.Wall, At: at.Wall, Over: s.Rules().PriceChanged.Over}
+		if i == 0 {
+			in.Price = l.Price
+		}
+		family[i].metered, _ = spend.Fold(in)
+	}
+	return family
+}
+
+// lead is how long before the crossing of a cap the call is due: what the
+// adapter declares, or the longest of the last hundred measured releases there.
+func lead(v *store.View, acct *providers.Account) (time.Duration, error) {
+	var took []guard.Release
+	for r, err := range v.EndedReleases.All("") {
+		if err != nil {
+			return 0, err
+		}
+		if r.Target.Account == acct.Name && r.State == guard.ReleaseDone && r.Receipt != nil {
+			took = append(took, r)
+		}
+	}
+	slices.SortFunc(took, func(a, b guard.Release) int { return b.EndedAt.Compare(a.EndedAt) })
+	longest := acct.Provider.Truths().ReleaseLead
+	for i, r := range took {
+		if i == 100 {
+			break
+		}
+		longest = max(longest, r.Receipt.Took)
+	}
+	return longest, nil
+}
+
+// limits says of each limit when it is reached, when guard acts and what it does.
+func (s *server) limits(l guard.Lease, p guard.Plan, mode guard.Mode, protection policy.Protection) []wire.Limit {
+	out := []wire.Limit{}
+	rules := s.Rules()
+	doing := s.doing(l, mode, protection)
+	for _, d := range deadlines(l, p) {
+		w := wire.Limit{Reason: string(d.Reason), Reached: s.local(d.Limit), Acts: s.local(d.Due), Does: doing.does}
+		var notes []string
+		if d.Lead > 0 && doing.acts {
+			notes = append(notes, fmt.Sprintf("%s at %s, %s ahead, so that spend lands under the cap", doing.text, clockOf(*w.Acts), d.Lead))
+		} else {
+			notes = append(notes, doing.text)
+		}
+		if d.Reason == guard.DeadlineExpiry && doing.acts {
+			notice := max(l.Grace, slices.Max(append(slices.Clone(rules.Expiry.Warn), 0)))
+			notes = append(notes, "people are told "+span(notice)+" before")
+		}
+		w.Text = strings.Join(notes, "; ")
+		out = append(out, w)
+	}
+	if _, solved := p.Deadline(guard.DeadlineBudget); l.Budget.IsSet() && l.Status.Open() && !solved {
+		out = append(out, wire.Limit{Reason: string(guard.DeadlineBudget), Does: doing.does,
+			Text: "at the present price it is not reached in a hundred years, or no price is known"})
+	}
+	return out
+}
+
+// doing is what a limit does, in a word and in a sentence.
+type doing struct {
+	does string
+	text string
+	acts bool
+}
+
+func (s *server) doing(l guard.Lease, mode guard.Mode, p policy.Protection) doing {
+	action := map[guard.Action]string{guard.ActRelease: "releases it", guard.ActStop: "stops it"}[l.OnLimit]
+	switch {
+	case action == "":
+		return doing{does: string(guard.ActAlert), text: "guard tells people and does nothing else (on_limit alert)"}
+	case p.On:
+		return doing{does: "nothing", text: "guard does not touch it (" + p.Why + "), and tells people"}
+	case mode != guard.Enforce:
+		return doing{does: "nothing", text: fmt.Sprintf("guard only tells that it would %s it: account %s is in observe mode", l.OnLimit, l.Resource.Account)}
+	}
+	return doing{does: string(l.OnLimit), text: "guard " + action, acts: true}
+}
+
+// losses are what acting at a limit erases and what then goes on billing.
+func (s *server) losses(b *book, o guard.Observed, acct *providers.Account, action guard.Action) (erases, survives []string) {
+	erases, survives = []string{}, []string{}
+	r := o.Resource
+	if action == guard.ActStop {
+		survives = append(survives, "the stopped machine and its disks: nothing is erased")
+		if r.StopSaves == guard.StopSavesCompute && r.StoppedRate.Known() {
+			h, _ := r.StoppedRate.Hourly()
+			survives = append(survives, "stopped it goes on billing "+readable(h)+" per hour")
+		}
+	} else {
+		erases = append(erases, "the "+string(r.ID.Kind)+" itself and everything on disks of its own")
+	}
+	for _, c := range r.Children {
+		text := s.child(b, c.ID)
+		switch {
+		case action == guard.ActStop || c.GoesWithInstance == guard.No:
+			survives = append(survives, text+goesOn(b, c.ID))
+		case c.GoesWithInstance == guard.Yes:
+			erases = append(erases, text+" goes with it")
+		default:
+			erases = append(erases, text+" may go with it: the provider does not say")
+		}
+	}
+	if len(r.Children) == 0 && action == guard.ActRelease {
+		if leaves := acct.Provider.Truths().DeleteLeaves; len(leaves) > 0 {
+			var kinds []string
+			for _, k := range leaves {
+				kinds = append(kinds, string(k)+"s")
+			}
+			survives = append(survives, "nothing that guard knows of ("+strings.Join(kinds, ", ")+" can be left behind here; guard looks for them afterwards)")
+		}
+	}
+	return erases, survives
+}
+
+func (s *server) child(b *book, id guard.ResourceID) string {
+	text := string(id.Kind) + " " + id.ID
+	if o, ok := b.observed[id.Key()]; ok && o.Resource.SizeGB > 0 {
+		text += fmt.Sprintf(" (%d GB)", o.Resource.SizeGB)
+	}
+	return text
+}
+
+func goesOn(b *book, id guard.ResourceID) string {
+	if o, ok := b.observed[id.Key()]; ok {
+		if h, ok := rateOf(o, b.metered[id.Key()], nil).Hourly(); ok {
+			return " stays and goes on billing " + readable(h) + " per hour"
+		}
+	}
+	return " stays and goes on billing, at a price guard does not know"
+}
+
+// facts is what policy needs to say whether guard may touch a resource.
+func (s *server) facts(b *book, o guard.Observed, l *guard.Lease, acct *providers.Account, at guard.Instant) policy.Facts {
+	f := policy.Facts{At: at.Wall, Zone: s.Location(), Deployment: s.Ledger.Deployment(), Account: b.accounts[o.Resource.ID.Account],
+		Observed: &o, Lease: l, Configured: acct != nil, Mode: guard.Observe}
+	if acct != nil {
+		f.Mode, f.May, f.Stop = acct.Mode, policy.May(acct.MayRelease), acct.Provider.Truths().Stop
+	}
+	return f
+}
+
+// span is a length of time without the zeros that time.Duration prints.
+func span(d time.Duration) string {
+	s := d.Round(time.Second).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
+}
+
+func clockOf(t time.Time) string { return t.Format("15:04:05") }

@@ -1,0 +1,218 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"guard"
+	"guard/daemon/wire"
+	"guard/policy/spend"
+	"guard/store"
+)
+
+// late is how old a message may be before it counts as undelivered although no
+// try has failed.
+const late = 5 * time.Minute
+
+type nothing struct{}
+
+func (s *server) status(ctx context.Context, at guard.Instant, _ *nothing) (wire.Status, error) {
+	health := s.Health(at)
+	out := wire.Status{Now: s.now(at), Version: s.Version, Deployment: s.Ledger.Deployment(), TimeZone: s.Location().String(),
+		Attention: []string{}, Accounts: []wire.Account{}, Loops: []wire.Loop{}, Burn: []string{}, Messages: []wire.Undelivered{}}
+	out.Loops = append(out.Loops, health.Loops...)
+	err := s.Ledger.View(ctx, func(v *store.View) error {
+		b, err := read(v, "")
+		if err != nil {
+			return err
+		}
+		s.counts(b, at, &out)
+		if err := s.accounts(v, b, at, &out); err != nil {
+			return err
+		}
+		s.pressing(b, &out)
+		return s.messages(v, at, &out)
+	})
+	for _, l := range health.Loops {
+		if l.Stale {
+			text := fmt.Sprintf("the loop %s stands still", l.Name)
+			if l.Last != nil {
+				text += " since " + l.Last.In(s.Location()).Format(time.RFC3339)
+			}
+			need(&out, text+"; look at guardd's log (journalctl -u guard)", l.Error)
+		}
+	}
+	return out, err
+}
+
+// need adds what a person has to look at.
+func need(out *wire.Status, text, why string) {
+	if why != "" {
+		text += ": " + why
+	}
+	out.Attention = append(out.Attention, text)
+}
+
+func (s *server) counts(b *book, at guard.Instant, out *wire.Status) {
+	var segs []guard.Segment
+	for _, key := range b.keys {
+		o := b.observed[key]
+		if !o.Live() {
+			continue
+		}
+		segs = append(segs, b.metered[key].Segments...)
+		if o.Resource.ID.Kind != guard.Instance {
+			continue
+		}
+		out.Counts.Instances++
+		if l, ok := b.leases[key]; ok && l.Status.Open() {
+			out.Counts.Registered++
+		} else {
+			out.Counts.Unregistered++
+		}
+	}
+	burn := spend.Burn(segs, at.Wall)
+	for _, m := range burn.Known {
+		out.Burn = append(out.Burn, readable(m))
+	}
+	out.Counts.NoPrice = len(burn.Unknown)
+	for _, fs := range b.findings {
+		out.Counts.Findings += len(fs)
+	}
+	out.Counts.Releases = len(b.releases)
+}
+
+// accounts tells how each account stands: the configured ones, and those that
+// the ledger still needs.
+func (s *server) accounts(v *store.View, b *book, at guard.Instant, out *wire.Status) error {
+	blind := map[string][]string{}
+	for sc, err := range v.Scopes.All("") {
+		if err != nil {
+			return err
+		}
+		acct, ok := s.Account(sc.Account)
+		if !ok || sc.Failing.IsZero() {
+			continue
+		}
+		every := acct.Poll
+		if sc.Kind != guard.Instance {
+			every = acct.Sweep
+		}
+		if at.Wall.Sub(sc.Failing) >= 2*every || sc.Complete.IsZero() {
+			scope := sc.Scope
+			if scope == "" {
+				scope = "everywhere"
+			}
+			blind[sc.Account] = append(blind[sc.Account], fmt.Sprintf("%s %ss", scope, sc.Kind))
+			need(out, fmt.Sprintf("account %s: %ss in %s cannot be listed since %s", sc.Account, sc.Kind, scope, sc.Failing.In(s.Location()).Format(time.RFC3339)), sc.Error)
+		}
+	}
+	for _, name := range s.AccountNames() {
+		acct, ok := s.Account(name)
+		if !ok {
+			continue
+		}
+		st := b.accounts[name]
+		a := wire.Account{Name: name, Provider: acct.Kind, Mode: string(acct.Mode), Identity: st.Identity.ID, Self: st.Identity.Self,
+			Polled: s.local(st.Polled), State: "ok", Blind: blind[name]}
+		switch {
+		case st.Mismatch != "":
+			a.State = "mismatch"
+			a.Error = fmt.Sprintf("its credentials now belong to %s, not to %s", st.Mismatch, st.Identity.ID)
+			need(out, fmt.Sprintf("account %s: guard does nothing there until the right credentials are back", name), a.Error)
+		case !st.Failing.IsZero() && (at.Wall.Sub(st.Failing) >= 2*acct.Poll || st.Polled.IsZero()):
+			a.State, a.Error = "unreachable", st.Error
+			need(out, fmt.Sprintf("account %s cannot be read since %s", name, st.Failing.In(s.Location()).Format(time.RFC3339)), st.Error)
+		case st.Polled.IsZero():
+			a.State = "new"
+		}
+		out.Accounts = append(out.Accounts, a)
+	}
+	return s.removed(b, out)
+}
+
+// removed tells of accounts that open leases need and nobody configures.
+func (s *server) removed(b *book, out *wire.Status) error {
+	open := map[string]int{}
+	for _, l := range b.leases {
+		if _, ok := s.Account(l.Resource.Account); !ok && l.Status.Open() {
+			open[l.Resource.Account]++
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(open)) {
+		st := b.accounts[name]
+		out.Accounts = append(out.Accounts, wire.Account{Name: name, Provider: st.Provider, Mode: string(st.Mode), Identity: st.Identity.ID,
+			Polled: s.local(st.Polled), State: "removed"})
+		need(out, fmt.Sprintf("account %s is not configured any more, and %d open leases need it", name, open[name]), "")
+	}
+	return nil
+}
+
+// urgentRules are the findings that need a person and are not told of otherwise.
+var urgentRules = []guard.Rule{guard.RuleReleaseStalled, guard.RuleUnitMismatch, guard.RuleClockJump}
+
+// pressing tells of blocked releases and of findings that only a person can end.
+func (s *server) pressing(b *book, out *wire.Status) {
+	for _, key := range slices.Sorted(maps.Keys(b.releases)) {
+		r := b.releases[key]
+		if r.State != guard.ReleaseBlocked {
+			continue
+		}
+		out.Counts.Blocked++
+		text := fmt.Sprintf("the release of %s is blocked (%s) since %s, and it goes on billing", r.Target, r.Reason, r.BlockedAt.In(s.Location()).Format(time.RFC3339))
+		if r.Reason == guard.BlockSurprise {
+			text += "; if it is right: guard release " + r.Target.String()
+		}
+		need(out, text, r.LastError)
+	}
+	for _, key := range slices.Sorted(maps.Keys(b.findings)) {
+		for _, f := range b.findings[key] {
+			if slices.Contains(urgentRules, f.Rule) {
+				need(out, f.Title, "")
+			}
+		}
+	}
+}
+
+func (s *server) messages(v *store.View, at guard.Instant, out *wire.Status) error {
+	for m, err := range v.Outbox.All("") {
+		if err != nil {
+			return err
+		}
+		out.Counts.Pending++
+		if m.Attempts == 0 && at.Wall.Sub(m.CreatedAt) < late {
+			continue
+		}
+		out.Messages = append(out.Messages, wire.Undelivered{Channel: m.Channel, Title: m.Title, Since: m.CreatedAt.In(s.Location()), Attempts: m.Attempts, Error: m.LastError})
+	}
+	byChannel := map[string][]wire.Undelivered{}
+	for _, m := range out.Messages {
+		byChannel[m.Channel] = append(byChannel[m.Channel], m)
+	}
+	for _, c := range slices.Sorted(maps.Keys(byChannel)) {
+		ms := byChannel[c]
+		need(out, fmt.Sprintf("%d messages to %s are not delivered, the oldest since %s (%s)", len(ms), c,
+			slices.MinFunc(ms, func(a, b wire.Undelivered) int { return a.Since.Compare(b.Since) }).Since.Format(time.RFC3339), ms[0].Title), ms[0].Error)
+	}
+	return nil
+}
+
+type healthOut struct {
+	Status int
+	Body   wire.Health
+}
+
+// health answers 503 while a loop stands still, for what watches by status.
+func (s *server) health(at guard.Instant) *healthOut {
+	h := s.Health(at)
+	h.Version = s.Version
+	out := &healthOut{Status: http.StatusOK, Body: h}
+	if !h.OK {
+		out.Status = http.StatusServiceUnavailable
+	}
+	return out
+}
