@@ -24,6 +24,9 @@ func newFolder(in Input) *folder {
 	f.start, f.estimated = Start(in.Observed)
 	for _, s := range in.Metered.Segments {
 		if s.From.Before(f.start) {
+			if s.To.IsZero() || s.To.After(f.start) {
+				s.To = f.start
+			}
 			f.earlier = append(f.earlier, s)
 		} else {
 			f.life = append(f.life, s)

@@ -1,0 +1,208 @@
+package meter
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"guard"
+	"guard/providers"
+	"guard/store"
+)
+
+const (
+	// idle is how long the meter rests when nothing is to come; every change
+	// kicks it, so this only bounds the harm of a kick that got lost.
+	idle = 10 * time.Minute
+	// leadAge is how old the measured leads may be.
+	leadAge = 10 * time.Minute
+	// leadOf is how many of an account's last releases count for its lead.
+	leadOf = 100
+)
+
+// Config is what a Loop needs.
+type Config struct {
+	Ledger   *store.Ledger
+	Accounts []*providers.Account
+	// Over is the percentage of price_changed; 0 means its default.
+	Over int
+	// Kick asks for another loop to run soon, Sweep for a listing of an account's
+	// volumes and the like; nil where nobody listens.
+	Kick  func(loop string)
+	Sweep func(account string)
+	Log   *slog.Logger // nil: silent
+}
+
+// Loop is the meter, for all accounts.
+type Loop struct {
+	ledger   *store.Ledger
+	accounts map[string]*providers.Account
+	over     int
+	kick     func(string)
+	sweep    func(string)
+	log      *slog.Logger
+
+	leads   map[string]time.Duration // by account, as measured
+	leadsAt guard.Instant
+}
+
+// New makes a meter.
+func New(c Config) *Loop {
+	l := &Loop{ledger: c.Ledger, accounts: map[string]*providers.Account{}, over: c.Over, kick: c.Kick, sweep: c.Sweep, log: c.Log}
+	for _, a := range c.Accounts {
+		l.accounts[a.Name] = a
+	}
+	if l.kick == nil {
+		l.kick = func(string) {}
+	}
+	if l.sweep == nil {
+		l.sweep = func(string) {}
+	}
+	if l.log == nil {
+		l.log = slog.New(slog.DiscardHandler)
+	}
+	return l
+}
+
+// Name is "meter".
+func (l *Loop) Name() string { return "meter" }
+
+// Once meters what is pending and solves every open lease's deadlines anew. It
+// returns when a price or a deadline that waits for a second reading can be
+// judged again.
+func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error) {
+	b, err := l.load(ctx, at)
+	if err != nil {
+		return at.Add(idle), fmt.Errorf("meter: read the ledger: %w", err)
+	}
+	metered, err := l.meter(ctx, b)
+	if err != nil {
+		return at.Add(time.Minute), fmt.Errorf("meter: write segments: %w", err)
+	}
+	if metered {
+		if b, err = l.load(ctx, at); err != nil {
+			return at.Add(time.Minute), fmt.Errorf("meter: read the ledger: %w", err)
+		}
+	}
+	planned, err := l.plan(ctx, b)
+	if err != nil {
+		return at.Add(time.Minute), fmt.Errorf("meter: write plans: %w", err)
+	}
+	if metered || planned {
+		l.kick("decide")
+	}
+	return b.next(l), nil
+}
+
+// book is one consistent reading of the ledger.
+type book struct {
+	at       guard.Instant
+	observed map[string]guard.Observed
+	metered  map[string]guard.Metered
+	leaseOf  map[string]guard.Lease // by the resource's key: whom it counts to
+	open     []guard.Lease
+	plans    map[string]guard.Plan
+	complete map[string]time.Time // by scope key
+	segments map[string][]guard.Segment
+	// waits are the moments at which a second reading can settle something.
+	waits []time.Time
+}
+
+func (l *Loop) load(ctx context.Context, at guard.Instant) (*book, error) {
+	b := &book{at: at, observed: map[string]guard.Observed{}, metered: map[string]guard.Metered{}, leaseOf: map[string]guard.Lease{},
+		plans: map[string]guard.Plan{}, complete: map[string]time.Time{}, segments: map[string][]guard.Segment{}}
+	return b, l.ledger.View(ctx, func(v *store.View) error {
+		for s, err := range v.Scopes.All("") {
+			if err != nil {
+				return err
+			}
+			b.complete[store.ScopeKey(s)] = s.Complete
+		}
+		for m, err := range v.Metered.All("") {
+			if err != nil {
+				return err
+			}
+			b.metered[m.Resource.Key()] = m
+			for _, s := range m.Segments {
+				if s.Lease != "" {
+					b.segments[s.Lease] = append(b.segments[s.Lease], s)
+				}
+			}
+		}
+		for o, err := range v.Observed.All("") {
+			if err != nil {
+				return err
+			}
+			key := o.Resource.ID.Key()
+			b.observed[key] = o
+			lease, ok, err := payer(v.LeaseOf, o)
+			if err != nil {
+				return err
+			}
+			if ok {
+				b.leaseOf[key] = lease
+			}
+		}
+		for lease, err := range v.Leases.All("") {
+			if err != nil {
+				return err
+			}
+			if lease.Status.Open() {
+				b.open = append(b.open, lease)
+			}
+		}
+		for p, err := range v.Plans.All("") {
+			if err != nil {
+				return err
+			}
+			b.plans[p.Lease] = p
+		}
+		return l.measure(v, at)
+	})
+}
+
+// measure takes the longest of each account's last releases from time to time.
+func (l *Loop) measure(v *store.View, at guard.Instant) error {
+	if l.leads != nil && at.Before(l.leadsAt.Add(leadAge)) {
+		return nil
+	}
+	byAccount := map[string][]guard.Release{}
+	for r, err := range v.EndedReleases.All("") {
+		if err != nil {
+			return err
+		}
+		if r.Receipt != nil && r.Receipt.Took > 0 && r.Action == guard.ActRelease {
+			byAccount[r.Target.Account] = append(byAccount[r.Target.Account], r)
+		}
+	}
+	l.leads, l.leadsAt = longest(byAccount), at
+	return nil
+}
+
+func (b *book) wait(until time.Time) { b.waits = append(b.waits, until) }
+
+// next is the earliest moment that something waits for, or a long rest.
+func (b *book) next(l *Loop) guard.Instant {
+	next := b.at.Add(idle)
+	for _, w := range b.waits {
+		due := b.at.Reach(w)
+		if !b.at.Before(due) {
+			// Its reading is overdue: look again with the next poll.
+			due = b.at.Add(l.shortest())
+		}
+		next = guard.Earliest(next, due)
+	}
+	return next
+}
+
+// shortest is the shortest poll of all accounts.
+func (l *Loop) shortest() time.Duration {
+	d := idle
+	for _, a := range l.accounts {
+		if a.Poll > 0 {
+			d = min(d, a.Poll)
+		}
+	}
+	return d
+}

@@ -1,0 +1,161 @@
+package meter
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"guard"
+	"guard/policy/presence"
+	"guard/policy/spend"
+	"guard/store"
+)
+
+// payer is the lease that a resource counts to: its own, or that of the instance
+// it was last attached to, open or ended, for what a lease leaves behind is still
+// its own. A thing that came under the ID of an ended one is not.
+func payer(leaseOf func(string) (guard.Lease, bool, error), o guard.Observed) (guard.Lease, bool, error) {
+	lease, ok, err := leaseOf(o.Resource.ID.Key())
+	if err != nil {
+		return lease, false, err
+	}
+	if ok && !lease.Status.Open() {
+		ok = presence.SameCreation(lease.ResourceCreated, o.Resource.Created) &&
+			(lease.EndedAt.IsZero() || o.FirstSeen.Before(lease.EndedAt) || o.Gone != nil)
+	}
+	if ok || o.Instance.IsZero() {
+		return lease, ok, nil
+	}
+	return leaseOf(o.Instance.Key())
+}
+
+// meter folds what every resource has pending. It reports whether anything
+// changed.
+func (l *Loop) meter(ctx context.Context, b *book) (bool, error) {
+	var keys []string
+	for _, key := range slices.Sorted(maps.Keys(b.observed)) {
+		o, m := b.observed[key], b.metered[key]
+		in, ok := l.input(b, o, m, b.leaseOf[key])
+		if !ok {
+			continue
+		}
+		folded, _ := spend.Fold(in)
+		b.doubt(l, in, folded)
+		if len(o.Pending) > 0 || !reflect.DeepEqual(folded, m) {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return false, nil
+	}
+	b.waits = nil
+	return true, l.ledger.UpdateEach(ctx, len(keys), func(tx *store.Tx, i int) error { return l.fold(tx, b, keys[i]) })
+}
+
+// fold meters one resource on what the ledger has now.
+func (l *Loop) fold(tx *store.Tx, b *book, key string) error {
+	o, ok, err := tx.Observed.Get(key)
+	if err != nil || !ok {
+		return err
+	}
+	m, _, err := tx.Metered.Get(key)
+	if err != nil {
+		return err
+	}
+	lease, _, err := payer(tx.LeaseOf, o)
+	if err != nil {
+		return err
+	}
+	in, ok := l.input(b, o, m, lease)
+	if !ok {
+		return nil
+	}
+	folded, events := spend.Fold(in)
+	if err := tx.Metered.Put(folded); err != nil {
+		return err
+	}
+	for _, e := range events {
+		if err := tx.Journal(entry(o, folded.Lease, b.at.Wall, e)); err != nil {
+			return err
+		}
+	}
+	if len(o.Pending) == 0 {
+		return nil
+	}
+	o.Pending = nil
+	return tx.Observed.Put(o)
+}
+
+// input gathers what Fold judges; false for an account that is not configured,
+// whose adapter alone knows how it bills.
+func (l *Loop) input(b *book, o guard.Observed, m guard.Metered, lease guard.Lease) (spend.Input, bool) {
+	a := l.accounts[o.Resource.ID.Account]
+	if a == nil {
+		return spend.Input{}, false
+	}
+	return spend.Input{Observed: o, Metered: m, Lease: lease.ID, Price: lease.Price, Truths: a.Provider.Truths(),
+		Poll: a.Poll, Read: b.read(o), At: b.at.Wall, Over: l.over}, true
+}
+
+// read is when a resource was last read and was as the ledger says: every
+// complete list of its scope had it, unless something speaks against it.
+func (b *book) read(o guard.Observed) time.Time {
+	id := o.Resource.ID
+	c := b.complete[store.ScopeKey(guard.ScopeStatus{Account: id.Account, Kind: id.Kind, Scope: id.Scope})]
+	if len(o.Absent) == 0 && o.Gone == nil && o.NotSame.IsZero() && c.After(o.Seen) {
+		return c
+	}
+	return o.Seen
+}
+
+// doubt arranges for the second reading of a price that was read once.
+func (b *book) doubt(l *Loop, in spend.Input, m guard.Metered) {
+	n := len(m.Segments)
+	if n == 0 || m.Segments[n-1].Provisional == 0 || !m.Segments[n-1].To.IsZero() {
+		return
+	}
+	b.second(l, in.Observed.Resource.ID, m.Segments[n-1].From.Add(spend.Agree*in.Poll))
+}
+
+// second waits for a reading of a resource; one that is only swept is asked for.
+func (b *book) second(l *Loop, id guard.ResourceID, when time.Time) {
+	b.wait(when)
+	if id.Kind != guard.Instance && !b.at.Wall.Before(when) {
+		l.sweep(id.Account)
+	}
+}
+
+// entry is the journal's line about a price.
+func entry(o guard.Observed, lease string, now time.Time, e spend.Event) guard.JournalEntry {
+	id := o.Resource.ID
+	at := e.At.UTC().Format("2006-01-02 15:04:05 UTC")
+	text := map[spend.EventKind]string{
+		spend.EventPriceChanged:   fmt.Sprintf("%s: its price changed from %s to %s at %s; a second reading has to confirm it", id, e.From, e.To, at),
+		spend.EventPriceConfirmed: fmt.Sprintf("%s: a second reading confirms its price of %s", id, e.To),
+		spend.EventCorrected:      fmt.Sprintf("%s: spend corrected: the price of %s was read once and not again; it counts at %s as before", id, e.From, e.To),
+		spend.EventUnitMismatch:   fmt.Sprintf("%s: a price of %s is reported since %s, too far from %s to be believed; the old one stays in force until a person states the price", id, e.To, at, e.From),
+		spend.EventUnitMatch:      fmt.Sprintf("%s: the reported price is %s again", id, e.To),
+		spend.EventPriceMissing:   fmt.Sprintf("%s: no price is reported any more since %s; the last one, %s, stays in force", id, at, e.From),
+		spend.EventPriced:         fmt.Sprintf("%s: its price is known now: %s; what ran before counts at it too", id, e.To),
+		spend.EventStated:         fmt.Sprintf("%s: it counts at the price that a person stated: %s", id, e.To),
+	}[e.Kind]
+	return guard.JournalEntry{At: now, Who: "guard", Verb: string(e.Kind), Subject: id.String(), Lease: lease, Text: text}
+}
+
+// longest is the longest of each account's last releases.
+func longest(byAccount map[string][]guard.Release) map[string]time.Duration {
+	leads := map[string]time.Duration{}
+	for account, rs := range byAccount {
+		slices.SortFunc(rs, func(a, b guard.Release) int {
+			return cmp.Or(b.EndedAt.Compare(a.EndedAt), cmp.Compare(a.ID, b.ID))
+		})
+		for _, r := range rs[:min(len(rs), leadOf)] {
+			leads[account] = max(leads[account], r.Receipt.Took)
+		}
+	}
+	return leads
+}

@@ -1,0 +1,145 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"guard"
+	"guard/policy/presence"
+	"guard/store"
+)
+
+// vouchers is how many known resources a new key is tried on.
+const vouchers = 10
+
+// identify asks whose the credentials are, and reports whether what they see may
+// be believed. A changed identity is believed only where it is weak, a key's
+// fingerprint, and the new key can read a live resource that the ledger knows.
+func (l *Loop) identify(ctx context.Context, at guard.Instant, s *snapshot) (guard.Identity, bool, error) {
+	id, err := l.account.Provider.Identity(ctx)
+	if err != nil {
+		return id, false, fmt.Errorf("ask %s whose the credentials are: %w", l.account.Name, err)
+	}
+	if id.ID == "" {
+		return id, false, fmt.Errorf("%w: %s does not say whose the credentials are; nothing it lists is believed until it does", guard.ErrBadReply, l.account.Name)
+	}
+	known := s.account.Identity
+	switch {
+	case known.ID == "" || known.ID == id.ID:
+		return id, true, nil
+	case known.Strong || !l.vouched(ctx, s):
+		return id, false, l.mismatched(ctx, at, s, id)
+	}
+	return id, true, l.adopt(ctx, at, s, id)
+}
+
+// vouched reports whether the credentials can read something that the ledger
+// knows to live here. An account in which nothing lives has nothing to vouch for
+// and nothing to lose.
+func (l *Loop) vouched(ctx context.Context, s *snapshot) bool {
+	var ids []guard.ResourceID
+	for _, o := range s.observed {
+		if o.Live() {
+			ids = append(ids, o.Resource.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return len(s.leases) == 0
+	}
+	// Instances first: they are what matters and live in every account.
+	slices.SortFunc(ids, func(a, b guard.ResourceID) int { return strings.Compare(a.Key(), b.Key()) })
+	for _, look := range l.account.Provider.Get(ctx, ids[:min(len(ids), vouchers)]...) {
+		o, ok := s.observed[look.ID.Key()]
+		if ok && look.Verdict == guard.VerdictFound && look.Resource.Live() && presence.Same(o.Resource, look.Resource) {
+			return true
+		}
+	}
+	return false
+}
+
+// mismatched writes down that somebody else's credentials answer.
+func (l *Loop) mismatched(ctx context.Context, at guard.Instant, s *snapshot, id guard.Identity) error {
+	news := s.account.Mismatch != id.ID
+	err := l.ledger.Update(ctx, func(tx *store.Tx) error {
+		a, _, err := tx.Accounts.Get(l.account.Name)
+		if err != nil {
+			return err
+		}
+		told := a.Mismatch == id.ID
+		a = l.stamp(a)
+		a.Mismatch, a.Polled = id.ID, at.Wall
+		if err := tx.Accounts.Put(a); err != nil || told {
+			return err
+		}
+		return tx.Journal(guard.JournalEntry{At: at.Wall, Who: "guard", Verb: "account_mismatch", Subject: l.account.Name,
+			Text: fmt.Sprintf("%s: the credentials are those of %q now, recorded is %q. Nothing they list is believed, nothing is released with them; "+
+				"what is known goes on counting. Put the right credentials back.", l.account.Name, id.ID, a.Identity.ID)})
+	})
+	if news {
+		l.kick("decide")
+		l.kick("release/" + l.account.Name)
+	}
+	return wrap("record the mismatch of "+l.account.Name, err)
+}
+
+// adopt moves everything recorded under the old key to the new one, the account
+// itself last, so that a crash in between is taken up again.
+func (l *Loop) adopt(ctx context.Context, at guard.Instant, s *snapshot, id guard.Identity) error {
+	old := s.account.Identity.ID
+	var steps []func(tx *store.Tx) error
+	for key := range s.observed {
+		steps = append(steps, func(tx *store.Tx) error {
+			o, ok, err := tx.Observed.Get(key)
+			if err != nil || !ok || o.Identity != old {
+				return err
+			}
+			o.Identity, o.Absent = id.ID, nil
+			return tx.Observed.Put(o)
+		})
+	}
+	for _, lease := range s.leases {
+		steps = append(steps, func(tx *store.Tx) error {
+			lease, ok, err := tx.Leases.Get(lease.ID)
+			if err != nil || !ok || lease.Identity != old {
+				return err
+			}
+			lease.Identity = id.ID
+			return tx.Leases.Put(lease)
+		})
+	}
+	for key := range s.releases {
+		steps = append(steps, func(tx *store.Tx) error {
+			r, ok, err := tx.Releases.Get(key)
+			if err != nil || !ok || r.Identity != old {
+				return err
+			}
+			r.Identity = id.ID
+			return tx.Releases.Put(r)
+		})
+	}
+	steps = append(steps, func(tx *store.Tx) error {
+		a, _, err := tx.Accounts.Get(l.account.Name)
+		if err != nil || a.Identity.ID == id.ID {
+			return err
+		}
+		a = l.stamp(a)
+		a.Identity, a.Mismatch = id, ""
+		if err := tx.Accounts.Put(a); err != nil {
+			return err
+		}
+		return tx.Journal(guard.JournalEntry{At: at.Wall, Who: "guard", Verb: "new_key", Subject: l.account.Name,
+			Text: fmt.Sprintf("%s: a new key is in use, and it is of the same account: it reads what is known to live there", l.account.Name)})
+	})
+	err := l.ledger.UpdateEach(ctx, len(steps), func(tx *store.Tx, i int) error { return steps[i](tx) })
+	if err != nil {
+		return wrap("adopt the new key of "+l.account.Name, err)
+	}
+	fresh, err := l.snapshot(ctx)
+	if err == nil {
+		*s = *fresh
+	}
+	l.kick("decide")
+	return err
+}

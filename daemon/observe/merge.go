@@ -1,0 +1,247 @@
+package observe
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"guard"
+	"guard/policy/presence"
+	"guard/policy/spend"
+)
+
+// sighting is one thing as it was just read, alive or not.
+type sighting struct {
+	fresh guard.Resource
+	at    time.Time
+	// identity is the account's, under which it was read.
+	identity string
+	// byID: read by ID, not from a listing. Only that brings back what was proven
+	// gone: a listing may lag.
+	byID bool
+	// last is when its scope was last completely listed before.
+	last time.Time
+	// claimed: an open lease or release is about the thing first recorded.
+	claimed bool
+	// parent is the instance that lists it as its child.
+	parent guard.ResourceID
+}
+
+// news is what a merge has to tell.
+type news string
+
+const (
+	newsNone     news = ""
+	newsChanged  news = "changed" // nothing that people need to read
+	newsFound    news = "found"
+	newsReplaced news = "replaced" // another thing under an ID that nobody claims
+	newsNotSame  news = "not_the_same"
+	newsBack     news = "back" // proven gone, and yet alive
+	newsStopped  news = "stopped"
+	newsStarted  news = "started"
+)
+
+// merge brings what is observed up to date with a sighting of a live thing. It
+// returns newsNone where nothing changed, and then the record as it was.
+func merge(o guard.Observed, known bool, s sighting) (guard.Observed, news) {
+	fresh := normal(s.fresh)
+	switch {
+	case !fresh.Live():
+		return o, newsNone
+	case !known:
+		return first(fresh, s), newsFound
+	case !presence.Same(o.Resource, fresh):
+		if o.Gone == nil && s.claimed {
+			if o.NotSame.Equal(fresh.Created) {
+				return o, newsNone
+			}
+			o.NotSame = fresh.Created
+			return o, newsNotSame
+		}
+		return first(fresh, s), newsReplaced
+	case o.Gone != nil && !s.byID:
+		return o, newsNone
+	}
+	next := o
+	if !o.Resource.Created.IsZero() {
+		fresh.Created = o.Resource.Created // the first telling counts
+	}
+	next.Resource, next.Identity = fresh, s.identity
+	next.Absent, next.NotSame, next.Gone = nil, time.Time{}, nil
+	attach(&next, s)
+	told := newsChanged
+	switch {
+	case o.Gone != nil:
+		told = newsBack
+		next.Pending = append(slices.Clone(o.Pending), change(fresh, o.Gone.At))
+	case billsAlike(o.Resource, fresh):
+	default:
+		next.Pending = add(o.Pending, change(fresh, since(o, fresh, s)))
+	}
+	if told == newsChanged {
+		switch was, is := o.Resource.State, fresh.State; {
+		case was != guard.StateStopped && is == guard.StateStopped:
+			told = newsStopped
+		case was == guard.StateStopped && is != guard.StateStopped:
+			told = newsStarted
+		}
+	}
+	next.Seen = o.Seen
+	if told == newsChanged && unchanged(o, next) {
+		return o, newsNone
+	}
+	next.Seen = s.at
+	return next, told
+}
+
+// unchanged reports whether a merge left everything as it was. Money that went
+// through the ledger has other digits for the same amount, so rates are compared
+// by what they say.
+func unchanged(a, b guard.Observed) bool {
+	x, y := a.Resource, b.Resource
+	if !rateEqual(x.Rate, y.Rate) || !rateEqual(x.StoppedRate, y.StoppedRate) {
+		return false
+	}
+	x.Rate, x.StoppedRate, y.Rate, y.StoppedRate = guard.Rate{}, guard.Rate{}, guard.Rate{}, guard.Rate{}
+	return reflect.DeepEqual(normal(x), y) && a.Identity == b.Identity && a.Instance == b.Instance &&
+		a.DetachedAt.Equal(b.DetachedAt) && a.NotSame.Equal(b.NotSame) &&
+		len(a.Absent) == len(b.Absent) && len(a.Pending) == len(b.Pending)
+}
+
+func rateEqual(a, b guard.Rate) bool {
+	return a.Amount.Equal(b.Amount) && a.Per == b.Per && a.Units == b.Units && a.Unit == b.Unit &&
+		a.Free == b.Free && a.Source == b.Source
+}
+
+// first is the record of a thing that is seen for the first time.
+func first(fresh guard.Resource, s sighting) guard.Observed {
+	o := guard.Observed{Resource: fresh, Identity: s.identity, FirstSeen: s.at, Seen: s.at}
+	attach(&o, s)
+	start, _ := spend.Start(o)
+	if fresh.State != guard.StateStopped {
+		o.Pending = []guard.Change{change(fresh, start)}
+		return o
+	}
+	// It ran from its creation until it was stopped, where that is told; before a
+	// first sight without a date nothing is made up.
+	if fresh.Changed.After(start) && !fresh.Changed.After(s.at.Add(presence.Skew)) {
+		ran := fresh
+		ran.State, ran.Bills = guard.StateRunning, guard.Unknown
+		o.Pending = []guard.Change{change(ran, start), change(fresh, earlier(fresh.Changed, s.at))}
+		return o
+	}
+	o.Pending = []guard.Change{change(fresh, s.at)}
+	return o
+}
+
+// change is what the meter must know of a resource from a moment on.
+func change(r guard.Resource, at time.Time) guard.Change {
+	_, rate := spend.Billing(r)
+	return guard.Change{At: at, State: r.State, Bills: r.Bills, Rate: rate, Saves: r.StopSaves}
+}
+
+// add appends a change that was learned last. What was to begin at or after its
+// time was learned earlier and is superseded.
+func add(pending []guard.Change, c guard.Change) []guard.Change {
+	kept := slices.Clone(pending)
+	for len(kept) > 0 && !kept[len(kept)-1].At.Before(c.At) {
+		kept = kept[:len(kept)-1]
+	}
+	return append(kept, c)
+}
+
+// billsAlike reports whether two readings of one thing cost the same.
+func billsAlike(a, b guard.Resource) bool {
+	stateA, rateA := spend.Billing(a)
+	stateB, rateB := spend.Billing(b)
+	nothing := a.Bills == guard.No
+	if nothing != (b.Bills == guard.No) {
+		return false
+	}
+	return nothing || (stateA == stateB && rateA.Same(rateB))
+}
+
+// since is when a change of billing began: the provider's own time where it can
+// be true, else the moment that is dearer: a start since it was last seen not
+// running, anything else since now.
+func since(o guard.Observed, fresh guard.Resource, s sighting) time.Time {
+	last := later(o.Seen, s.last)
+	stateA, _ := spend.Billing(o.Resource)
+	stateB, _ := spend.Billing(fresh)
+	switched := stateA != stateB || (o.Resource.Bills == guard.No) != (fresh.Bills == guard.No)
+	if !switched {
+		return s.at // only its price
+	}
+	// A lagging state may show the old one for minutes after the change.
+	if c := fresh.Changed; c.After(last.Add(-presence.Settled)) && !c.After(s.at.Add(presence.Skew)) {
+		return earlier(c, s.at)
+	}
+	starts := fresh.Bills != guard.No && (o.Resource.Bills == guard.No || stateB == guard.StateRunning)
+	if starts && last.Before(s.at) {
+		return last
+	}
+	return s.at
+}
+
+// attach keeps which instance a child hangs on, also after that is gone.
+func attach(o *guard.Observed, s sighting) {
+	if o.Resource.ID.Kind == guard.Instance {
+		return
+	}
+	parent := o.Resource.Parent
+	if parent.IsZero() || parent.Kind != guard.Instance {
+		parent = s.parent
+	}
+	switch {
+	case !parent.IsZero():
+		o.Instance, o.DetachedAt = parent, time.Time{}
+	case !o.Instance.IsZero() && o.DetachedAt.IsZero():
+		o.DetachedAt = s.at
+	}
+}
+
+// normal makes two readings of the same thing compare equal, and takes a state
+// that was not told for one that is not known.
+func normal(r guard.Resource) guard.Resource {
+	if r.State == "" {
+		r.State = guard.StateUnknown
+	}
+	r.Created, r.Changed = plain(r.Created), plain(r.Changed)
+	if len(r.Tags) == 0 {
+		r.Tags = nil
+	}
+	r.Children = slices.Clone(r.Children)
+	slices.SortFunc(r.Children, func(a, b guard.Child) int { return strings.Compare(a.ID.Key(), b.ID.Key()) })
+	if len(r.Children) == 0 {
+		r.Children = nil
+	}
+	r.UsedBy = slices.Clone(r.UsedBy)
+	slices.Sort(r.UsedBy)
+	if len(r.UsedBy) == 0 {
+		r.UsedBy = nil
+	}
+	return r
+}
+
+// plain is a time as it comes back from the ledger.
+func plain(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Round(0)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

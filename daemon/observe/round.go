@@ -1,0 +1,395 @@
+package observe
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"guard"
+	"guard/policy/presence"
+	"guard/providers"
+	"guard/store"
+)
+
+const (
+	// batch is how many things one read by ID asks for.
+	batch = 100
+	// patience bounds the calls of one run; a cloud that hangs is a cloud that
+	// failed.
+	patience = 2 * time.Minute
+)
+
+// round is one run: what was read, and what is to be written because of it.
+type round struct {
+	l        *Loop
+	s        *snapshot
+	at       guard.Instant
+	identity string
+	self     guard.Identity
+
+	alive    map[string]guard.Resource   // read alive in this run
+	parents  map[string]guard.ResourceID // instance by child, as the instances tell
+	complete map[string]bool             // scope key → listed completely
+	kinds    map[guard.Kind]bool         // false: a scope of it failed
+	doubts   []guard.ResourceID          // to be read by ID
+	unlisted []guard.ResourceID          // left out of a listing where nothing can be read by ID
+	updates  []update
+	scopes   []guard.ScopeStatus
+	clock    presence.Clock
+	asked    error // the provider asks to wait
+}
+
+// update is one thing to write.
+type update struct {
+	sight    *sighting
+	look     *guard.Lookup
+	unlisted guard.ResourceID
+	last     time.Time
+}
+
+func newRound(l *Loop, s *snapshot, at guard.Instant, identity string) *round {
+	r := &round{l: l, s: s, at: at, identity: identity, alive: map[string]guard.Resource{},
+		parents: map[string]guard.ResourceID{}, complete: map[string]bool{}, kinds: map[guard.Kind]bool{}}
+	for _, o := range s.observed {
+		if o.Live() {
+			r.family(o.Resource)
+		}
+	}
+	return r
+}
+
+// family notes whose children are whose.
+func (r *round) family(instance guard.Resource) {
+	if instance.ID.Kind != guard.Instance {
+		return
+	}
+	for _, c := range instance.Children {
+		r.parents[c.ID.Key()] = instance.ID
+	}
+}
+
+// poll reads the account once.
+func (l *Loop) poll(ctx context.Context, at guard.Instant) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	s, err := l.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	id, ok, err := l.identify(ctx, at, s)
+	if err != nil {
+		return l.failed(ctx, at, s, err)
+	}
+	if !ok {
+		return nil
+	}
+	r := newRound(l, s, at, id.ID)
+	r.self = id
+	if err := r.list(ctx, guard.Instance); err != nil {
+		return l.failed(ctx, at, s, fmt.Errorf("list the instances of %s: %w", l.account.Name, err))
+	}
+	swept := r.sweep(ctx)
+	r.judgeAbsence()
+	if err := r.read(ctx, r.doubts); err != nil {
+		return err
+	}
+	return errors.Join(r.finish(ctx), r.tag(ctx), swept, r.asked)
+}
+
+// list reads kinds in every scope.
+func (r *round) list(ctx context.Context, kinds ...guard.Kind) error {
+	inv, err := r.l.account.Provider.List(ctx, providers.Query{Kinds: kinds})
+	if err != nil {
+		return err
+	}
+	if !inv.ServerTime.IsZero() {
+		r.clock = presence.Clock{Offset: r.at.Wall.Sub(inv.ServerTime), At: r.at.Wall}
+	}
+	r.take(inv.Results)
+	return nil
+}
+
+// sweep lists the other kinds when that is due or asked for.
+func (r *round) sweep(ctx context.Context) error {
+	l := r.l
+	asked := l.sweepAsked.Swap(false)
+	if !asked && !l.sweepAt.IsZero() && r.at.Before(l.sweepAt) && !r.unseenChildren() {
+		return nil
+	}
+	if err := r.list(ctx, sweepKinds(l.account.Provider.Truths())...); err != nil {
+		l.sweepAt = r.at.Add(l.account.Poll)
+		for _, st := range r.s.scopes {
+			if st.Kind != guard.Instance {
+				r.scopes = append(r.scopes, failing(st, r.at, err))
+			}
+		}
+		return fmt.Errorf("list what hangs on the instances of %s: %w", l.account.Name, err)
+	}
+	l.sweepAt = r.at.Add(l.account.Sweep)
+	return nil
+}
+
+// unseenChildren reports whether an instance names a child that the ledger does
+// not know and that was not looked for yet.
+func (r *round) unseenChildren() bool {
+	found := false
+	for _, res := range r.alive {
+		for _, c := range res.Children {
+			key := c.ID.Key()
+			if _, known := r.s.observed[key]; !known && !r.l.sought[key] {
+				r.l.sought[key] = true
+				found = true
+			}
+		}
+	}
+	return found
+}
+
+// sweepKinds are volumes and whatever else the provider may leave behind.
+func sweepKinds(t guard.Truths) []guard.Kind {
+	kinds := []guard.Kind{guard.Volume}
+	for _, k := range t.DeleteLeaves {
+		if k != guard.Instance && !slices.Contains(kinds, k) {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}
+
+// take goes through a listing. Only a scope whose every result is without error
+// and without an entry that names nothing is complete.
+func (r *round) take(results []providers.ScopeResult) {
+	type scope struct {
+		status guard.ScopeStatus
+		err    error
+	}
+	var order []string
+	scopes := map[string]*scope{}
+	listed := map[string]guard.Resource{}
+	for _, res := range results {
+		if errors.Is(res.Err, guard.ErrUnsupported) {
+			continue
+		}
+		st := guard.ScopeStatus{Account: r.l.account.Name, Kind: res.Kind, Scope: res.Scope}
+		key := store.ScopeKey(st)
+		if scopes[key] == nil {
+			if old, ok := r.s.scopes[key]; ok {
+				st = old
+			}
+			scopes[key] = &scope{status: st}
+			order = append(order, key)
+		}
+		err := res.Err
+		for _, fresh := range res.Resources {
+			fresh.ID.Account = r.l.account.Name
+			if fresh.ID.ID == "" || fresh.ID.Kind != res.Kind {
+				err = cmp.Or(err, fmt.Errorf("%w: an entry of the list names no %s; nothing is taken for gone because of this list", guard.ErrBadReply, res.Kind))
+				continue
+			}
+			k := fresh.ID.Key()
+			if twin, ok := listed[k]; ok {
+				fresh = r.pick(twin, fresh)
+			}
+			listed[k] = fresh
+		}
+		scopes[key].err = cmp.Or(scopes[key].err, err)
+	}
+	for _, key := range order {
+		sc := scopes[key]
+		kind := sc.status.Kind
+		if _, ok := r.kinds[kind]; !ok {
+			r.kinds[kind] = true
+		}
+		if sc.err != nil {
+			r.kinds[kind] = false
+			r.scopes = append(r.scopes, failing(sc.status, r.at, sc.err))
+			continue
+		}
+		r.complete[key] = true
+		sc.status.Complete, sc.status.Failing, sc.status.Error = r.at.Wall, time.Time{}, ""
+		r.scopes = append(r.scopes, sc.status)
+	}
+	for _, fresh := range listed {
+		if fresh.Live() {
+			r.family(fresh)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(listed)) {
+		r.see(listed[key], false)
+	}
+}
+
+// pick chooses between two entries of one ID in one listing: the thing that the
+// ledger knows, else the one that bills.
+func (r *round) pick(a, b guard.Resource) guard.Resource {
+	if o, ok := r.s.observed[a.ID.Key()]; ok {
+		sameA, sameB := presence.Same(o.Resource, a), presence.Same(o.Resource, b)
+		if sameA != sameB {
+			if sameB {
+				return b
+			}
+			return a
+		}
+	}
+	if !a.Live() || (a.State == guard.StateStopped && b.Live()) {
+		return b
+	}
+	return a
+}
+
+// see takes in one thing as it was read.
+func (r *round) see(fresh guard.Resource, byID bool) {
+	key := fresh.ID.Key()
+	o, known := r.s.record(key)
+	if !fresh.Live() {
+		// A tombstone in a listing is a reason to read it by ID; of something
+		// that was never seen alive it is history.
+		if known && o.Live() && !byID {
+			r.alive[key] = fresh // listed: not missing
+			r.doubt(fresh.ID)
+		}
+		return
+	}
+	r.alive[key] = fresh
+	if known && o.Gone != nil && !byID && presence.Same(o.Resource, fresh) {
+		r.doubts = append(r.doubts, fresh.ID) // proven gone, and listed: look
+		return
+	}
+	_, recorded := r.s.observed[key]
+	s := sighting{fresh: fresh, at: r.at.Wall, identity: r.identity, byID: byID, last: r.s.completed(fresh.ID),
+		claimed: r.s.claimed(key), parent: r.parents[key]}
+	if _, told := merge(o, recorded, s); told == newsNone {
+		return
+	}
+	r.updates = append(r.updates, update{sight: &s, last: s.last})
+}
+
+// judgeAbsence collects what is known to live and was not in a complete list.
+func (r *round) judgeAbsence() {
+	hasGet := r.l.account.Provider.Truths().HasGet
+	for _, key := range slices.Sorted(maps.Keys(r.s.observed)) {
+		o := r.s.observed[key]
+		if _, ok := r.alive[key]; ok || !o.Live() {
+			continue
+		}
+		id := o.Resource.ID
+		here := r.complete[store.ScopeKey(guard.ScopeStatus{Account: id.Account, Kind: id.Kind, Scope: id.Scope})]
+		// A scope that is not listed any more proves nothing, but a read by ID may.
+		if here || (hasGet && r.kinds[id.Kind]) {
+			r.doubt(id)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.s.leases)) {
+		_, recorded := r.s.observed[key]
+		if _, ok := r.alive[key]; !ok && !recorded && hasGet {
+			r.doubts = append(r.doubts, r.s.leases[key].Resource)
+		}
+	}
+}
+
+// doubt has a thing read by ID, or, where that cannot be, counts the listing.
+func (r *round) doubt(id guard.ResourceID) {
+	if r.l.account.Provider.Truths().HasGet {
+		r.doubts = append(r.doubts, id)
+		return
+	}
+	r.unlisted = append(r.unlisted, id)
+}
+
+// read asks for things by ID and folds the answers. What speaks for an absence
+// counts only if the credentials are still the same afterwards.
+func (r *round) read(ctx context.Context, ids []guard.ResourceID) error {
+	for _, id := range ids {
+		delete(r.l.checks, id.Key())
+	}
+	var looks []guard.Lookup
+	for part := range slices.Chunk(ids, batch) {
+		looks = append(looks, r.l.account.Provider.Get(ctx, part...)...)
+	}
+	speaks := slices.ContainsFunc(looks, func(l guard.Lookup) bool {
+		return l.Verdict == guard.VerdictAbsent || (l.Verdict == guard.VerdictFound && !l.Resource.Live())
+	})
+	identity := r.identity
+	if speaks || len(r.unlisted) > 0 {
+		id, err := r.l.account.Provider.Identity(ctx)
+		if err != nil || id.ID != r.identity {
+			identity = "" // whoever that was, it was not us
+		}
+	}
+	for _, look := range looks {
+		if _, wait := guard.RetryAfter(look.Err); wait {
+			r.asked = look.Err
+		}
+		r.fold(look, identity)
+	}
+	for _, id := range r.unlisted {
+		o := r.s.observed[id.Key()]
+		next, j := presence.Unlisted(o, identity, r.at, r.circumstances(id.Key()))
+		r.await(id, next, j)
+		if identity != "" {
+			r.updates = append(r.updates, update{unlisted: id, last: r.s.completed(id)})
+		}
+	}
+	return nil
+}
+
+// fold judges one answer on the snapshot: a thing that lives is seen; anything
+// else may be a step of a proof.
+func (r *round) fold(look guard.Lookup, identity string) {
+	look.ID.Account = r.l.account.Name
+	key := look.ID.Key()
+	o, known := r.s.record(key)
+	if look.Verdict == guard.VerdictFound && look.Resource.Live() {
+		look.Resource.ID.Account = r.l.account.Name
+		if look.Resource.ID.Key() == key {
+			r.see(look.Resource, true)
+		}
+		return
+	}
+	if !known || o.Gone != nil {
+		return
+	}
+	next, j := presence.Look(o, look, identity, r.at, r.circumstances(key))
+	r.await(look.ID, next, j)
+	if len(next.Absent) != len(o.Absent) || next.Gone != nil || j.Verdict == presence.VerdictMissing ||
+		j.Verdict == presence.VerdictEnding || j.Verdict == presence.VerdictTooYoung {
+		r.updates = append(r.updates, update{look: &look, last: r.s.completed(look.ID)})
+	}
+}
+
+// await remembers when the next reading of a thing is due.
+func (r *round) await(id guard.ResourceID, o guard.Observed, j presence.Judgement) {
+	if o.Gone == nil && !j.NextAt.IsZero() {
+		r.l.checks[id.Key()] = check{id: id, at: j.NextAt}
+	}
+}
+
+func (r *round) circumstances(key string) presence.Case {
+	c := presence.Case{HasGet: r.l.account.Provider.Truths().HasGet}
+	if lease, ok := r.s.leases[key]; ok {
+		c.Registered = lease.RegisteredAt
+	}
+	if rel, ok := r.s.releases[key]; ok {
+		c.Issued = issued(rel)
+	}
+	return c
+}
+
+// issued reports whether a release of ours may have ended its target. Stopping
+// ends nothing.
+func issued(r guard.Release) bool {
+	return r.Action == guard.ActRelease && (r.State == guard.ReleaseIntended || r.State == guard.ReleaseIssued || !r.IssuedAt.IsZero())
+}
+
+func failing(st guard.ScopeStatus, at guard.Instant, err error) guard.ScopeStatus {
+	if st.Failing.IsZero() {
+		st.Failing = at.Wall
+	}
+	st.Error = clip(strings.TrimSpace(err.Error()))
+	return st
+}

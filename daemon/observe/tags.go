@@ -1,0 +1,133 @@
+package observe
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"guard"
+	"guard/store"
+)
+
+// tagsPerRun bounds how many calls a run spends on tags; the rest follow with the
+// next polls.
+const tagsPerRun = 20
+
+// tag writes guard's tags on what an open lease claims, until the provider has
+// them. It writes only where guard acts, and never over the mark of another
+// guard.
+func (r *round) tag(ctx context.Context) error {
+	l := r.l
+	if l.account.Tagger == nil || l.account.Mode != guard.Enforce {
+		return nil
+	}
+	calls := 0
+	for _, key := range slices.Sorted(maps.Keys(r.s.leases)) {
+		lease, fresh := r.s.leases[key], r.alive[key]
+		if !taggable(lease, fresh, l.ledger.Deployment()) || calls == tagsPerRun {
+			continue
+		}
+		// The lease as it is now: an extension may have been written meanwhile.
+		err := l.ledger.View(ctx, func(v *store.View) error {
+			now, ok, err := v.Leases.Get(lease.ID)
+			if ok {
+				lease = now
+			}
+			return err
+		})
+		if err != nil {
+			return wrap("read lease "+lease.ID, err)
+		}
+		tags := wanted(lease, l.ledger.Deployment())
+		text := written(tags)
+		if lease.TagsWritten == text || !lease.Status.Open() {
+			continue
+		}
+		calls++
+		if err := r.write(ctx, lease, fresh.ID, tags, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// taggable: the very thing that is leased, alive, and not another guard's.
+func taggable(lease guard.Lease, fresh guard.Resource, deployment string) bool {
+	if fresh.ID.IsZero() || !fresh.Live() || fresh.State == guard.StateReleasing {
+		return false
+	}
+	if _, status := followed(lease, fresh); status != guard.LeaseActive && status != guard.LeaseStopped {
+		return false
+	}
+	owner := fresh.Tags[guard.TagDeployment]
+	return owner == "" || owner == deployment
+}
+
+// write puts the tags on one resource and remembers that they are there. A
+// failure is told once and tried again with every poll.
+func (r *round) write(ctx context.Context, lease guard.Lease, id guard.ResourceID, tags map[string]string, text string) error {
+	l := r.l
+	failed := l.account.Tagger.Tag(ctx, id, tags)
+	if failed != nil {
+		l.log.Warn("tagging failed", "account", l.account.Name, "id", id.ID, "error", failed)
+		if _, wait := guard.RetryAfter(failed); wait {
+			r.asked = failed
+		}
+		if l.tagErrors[lease.ID] == failed.Error() {
+			return nil
+		}
+		l.tagErrors[lease.ID] = failed.Error()
+	} else {
+		delete(l.tagErrors, lease.ID)
+	}
+	return wrap("remember the tags of "+id.String(), l.ledger.Update(ctx, func(tx *store.Tx) error {
+		e := guard.JournalEntry{At: r.at.Wall, Who: "guard", Verb: "tagged", Subject: id.String(), Lease: lease.ID}
+		if failed != nil {
+			e.Verb = "not_tagged"
+			e.Text = "guard could not write its tags: " + clip(failed.Error()) + "; it tries again with every poll, and all limits hold without them"
+			return tx.Journal(e)
+		}
+		now, ok, err := tx.Leases.Get(lease.ID)
+		if err != nil || !ok {
+			return err
+		}
+		first := now.TagsWritten == ""
+		now.TagsWritten = text
+		if err := tx.Leases.Put(now); err != nil || !first {
+			return err
+		}
+		e.Text = "guard wrote its tags: " + strings.Join(slices.Sorted(maps.Keys(tags)), ", ")
+		return tx.Journal(e)
+	}))
+}
+
+// wanted are the tags of a lease.
+func wanted(lease guard.Lease, deployment string) map[string]string {
+	tags := map[string]string{guard.TagLease: lease.ID, guard.TagDeployment: deployment}
+	if lease.Purpose != "" {
+		tags[guard.TagPurpose] = tagValue(lease.Purpose)
+	}
+	if !lease.ExpiresAt.IsZero() {
+		tags[guard.TagExpires] = lease.ExpiresAt.UTC().Format(time.RFC3339)
+	}
+	return tags
+}
+
+// tagValue cuts a text to what tags hold: 256 characters on EC2.
+func tagValue(s string) string {
+	const most = 255
+	if r := []rune(s); len(r) > most {
+		return string(r[:most])
+	}
+	return s
+}
+
+func written(tags map[string]string) string {
+	var b strings.Builder
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		b.WriteString(k + "=" + tags[k] + "\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,279 @@
+package presence
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"guard"
+)
+
+var t0 = time.Date(2026, 3, 6, 10, 0, 0, 0, time.UTC)
+
+func at(d time.Duration) guard.Instant {
+	return guard.Instant{Wall: t0.Add(d), Elapsed: 1000*time.Hour + d}
+}
+
+var id = guard.ResourceID{Account: "lab", Kind: guard.Instance, ID: "i-1"}
+
+func box() guard.Observed {
+	return guard.Observed{Resource: guard.Resource{ID: id, State: guard.StateRunning, Created: t0.Add(-time.Hour)},
+		Identity: "acct-1", FirstSeen: t0.Add(-59 * time.Minute), Seen: t0}
+}
+
+func found(state guard.State) guard.Lookup {
+	r := guard.Resource{ID: id, State: state, Created: t0.Add(-time.Hour)}
+	return guard.Lookup{ID: id, Verdict: guard.VerdictFound, Resource: r}
+}
+
+var (
+	missing = guard.Lookup{ID: id, Verdict: guard.VerdictAbsent}
+	failed  = guard.Lookup{ID: id, Verdict: guard.VerdictUnknown, Err: errors.New("503")}
+)
+
+func TestVerdicts(t *testing.T) {
+	other := found(guard.StateRunning)
+	other.Resource.Created = t0.Add(-time.Minute)
+	null := guard.Lookup{ID: id, Verdict: guard.VerdictFound}
+	for _, c := range []struct {
+		name     string
+		lookup   guard.Lookup
+		identity string
+		want     Verdict
+	}{
+		{"alive", found(guard.StateRunning), "acct-1", VerdictPresent},
+		{"a state that nobody knows is alive", found("hibernating-ish"), "acct-1", VerdictPresent},
+		{"on its way out is alive", found(guard.StateReleasing), "acct-1", VerdictPresent},
+		{"terminal", found(guard.StateGone), "acct-1", VerdictEnding},
+		{"absent", missing, "acct-1", VerdictMissing},
+		{"failed", failed, "acct-1", VerdictUnread},
+		{"a verdict left empty", guard.Lookup{ID: id}, "acct-1", VerdictUnread},
+		{"404 as someone else", missing, "acct-2", VerdictOtherIdentity},
+		{"404 as nobody", missing, "", VerdictOtherIdentity},
+		{"null object", null, "acct-1", VerdictNullObject},
+		{"another thing", other, "acct-1", VerdictNotSame},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o, j := Look(box(), c.lookup, c.identity, at(time.Minute), Case{HasGet: true})
+			if j.Verdict != c.want {
+				t.Errorf("got %s, want %s", j.Verdict, c.want)
+			}
+			// Read again and again: nothing but the two proofs ever ends it.
+			for i := 2; i < 20; i++ {
+				o, j = Look(o, c.lookup, c.identity, at(time.Duration(i)*time.Minute), Case{HasGet: true})
+			}
+			proven := c.want == VerdictEnding || c.want == VerdictMissing
+			if (o.Gone != nil) != proven {
+				t.Errorf("gone: %+v", o.Gone)
+			}
+		})
+	}
+}
+
+func TestTwoReadsThirtySecondsApart(t *testing.T) {
+	for _, l := range []guard.Lookup{missing, found(guard.StateGone)} {
+		o, j := Look(box(), l, "acct-1", at(time.Minute), Case{HasGet: true})
+		if want := t0.Add(90 * time.Second); !j.NextAt.Equal(want) {
+			t.Errorf("next reading at %v, want %v", j.NextAt, want)
+		}
+		o, j = Look(o, l, "acct-1", at(time.Minute+29*time.Second), Case{HasGet: true})
+		if o.Gone != nil {
+			t.Fatal("gone after 29 s")
+		}
+		o, _ = Look(o, l, "acct-1", at(time.Minute+30*time.Second), Case{HasGet: true})
+		if o.Gone == nil || !o.Gone.At.Equal(t0.Add(time.Minute)) || !o.Gone.Estimated || len(o.Gone.Readings) != 2 {
+			t.Fatalf("got %+v", o.Gone)
+		}
+	}
+}
+
+func TestASteppedWallClockIsNoWait(t *testing.T) {
+	o, _ := Look(box(), missing, "acct-1", at(time.Minute), Case{HasGet: true})
+	stepped := at(time.Minute + time.Second)
+	stepped.Wall = stepped.Wall.Add(2 * time.Hour)
+	if o, _ = Look(o, missing, "acct-1", stepped, Case{HasGet: true}); o.Gone != nil {
+		t.Fatal("a step of the wall clock proved an absence")
+	}
+}
+
+func TestAliveBetweenVoidsWhatWasBefore(t *testing.T) {
+	o, _ := Look(box(), missing, "acct-1", at(time.Minute), Case{HasGet: true})
+	o, _ = Look(o, found(guard.StateRunning), "acct-1", at(2*time.Minute), Case{HasGet: true})
+	if o, _ = Look(o, missing, "acct-1", at(3*time.Minute), Case{HasGet: true}); o.Gone != nil {
+		t.Fatal("proved by readings on both sides of a sighting")
+	}
+}
+
+func TestMixedReadingsProveNothingTogether(t *testing.T) {
+	o, _ := Look(box(), found(guard.StateGone), "acct-1", at(time.Minute), Case{HasGet: true})
+	if o, _ = Look(o, missing, "acct-1", at(2*time.Minute), Case{HasGet: true}); o.Gone != nil {
+		t.Fatal("one terminal and one absent reading are neither proof")
+	}
+	o, _ = Look(o, missing, "acct-1", at(3*time.Minute), Case{HasGet: true})
+	if o.Gone == nil || !o.Gone.At.Equal(t0.Add(time.Minute)) {
+		t.Fatalf("got %+v, want an end at the terminal reading", o.Gone)
+	}
+}
+
+func TestYoungThingsMayBeInvisible(t *testing.T) {
+	o := box()
+	o.Resource.Created, o.FirstSeen = t0, t0.Add(time.Second)
+	j := Judgement{}
+	for d := 10 * time.Second; d < Settled; d += 10 * time.Second {
+		if o, j = Look(o, missing, "acct-1", at(d), Case{HasGet: true}); j.Verdict != VerdictTooYoung {
+			t.Fatalf("at %v: %s", d, j.Verdict)
+		}
+	}
+	if !j.NextAt.Equal(t0.Add(Settled)) {
+		t.Errorf("next reading at %v", j.NextAt)
+	}
+	if n := len(o.Absent); n > 2 {
+		t.Errorf("%d readings kept", n)
+	}
+	o, _ = Look(o, missing, "acct-1", at(Settled), Case{HasGet: true})
+	if o.Gone != nil {
+		t.Fatal("a reading from before counted")
+	}
+	if o, _ = Look(o, missing, "acct-1", at(Settled+Apart), Case{HasGet: true}); o.Gone == nil {
+		t.Fatal("never proven")
+	}
+	// Registration counts where it is later, a terminal state needs no patience.
+	if o, _ := twice(missing, Case{HasGet: true, Registered: t0}); o.Gone != nil {
+		t.Error("gone a minute after registration")
+	}
+	if o, _ := twice(found(guard.StateGone), Case{HasGet: true, Registered: t0}); o.Gone == nil {
+		t.Error("a terminal state is terminal at any age")
+	}
+}
+
+func twice(l guard.Lookup, c Case) (guard.Observed, Judgement) {
+	o, _ := Look(box(), l, "acct-1", at(time.Minute), c)
+	return Look(o, l, "acct-1", at(2*time.Minute), c)
+}
+
+func TestListings(t *testing.T) {
+	o := box()
+	for d := time.Minute; d < time.Hour; d += time.Minute {
+		if o, _ = Unlisted(o, "acct-1", at(d), Case{HasGet: true}); o.Gone != nil {
+			t.Fatal("a listing proved an absence although single things can be read")
+		}
+	}
+	o = box()
+	o, j := Unlisted(o, "acct-1", at(time.Minute), Case{})
+	if j.Verdict != VerdictUnlisted || !j.NextAt.Equal(t0.Add(time.Minute+ListApart)) {
+		t.Errorf("got %+v", j)
+	}
+	if o, _ = Unlisted(o, "acct-2", at(7*time.Minute), Case{}); o.Gone != nil {
+		t.Fatal("someone else's listing proved an absence")
+	}
+	if o, _ = Unlisted(o, "acct-1", at(time.Minute+ListApart), Case{}); o.Gone == nil || o.Gone.Proof != guard.ProofAbsence {
+		t.Fatalf("got %+v", o.Gone)
+	}
+}
+
+func TestWhenAndByWhom(t *testing.T) {
+	ended := func(how guard.How, changed time.Duration) guard.Lookup {
+		l := found(guard.StateGone)
+		l.Resource.Ended = how
+		if changed != 0 {
+			l.Resource.Changed = t0.Add(changed)
+		}
+		return l
+	}
+	for _, c := range []struct {
+		name   string
+		lookup guard.Lookup
+		spot   bool
+		issued bool
+		how    guard.How
+		at     time.Duration
+		est    bool
+		proof  string
+	}{
+		{"the provider's time", ended(guard.ByReclaim, 40*time.Second), true, false, guard.ByReclaim, 40 * time.Second, false, guard.ProofTerminal},
+		{"no time told", ended(guard.ByPlatform, 0), false, false, guard.ByPlatform, time.Minute, true, guard.ProofTerminal},
+		{"a time in the future is not believed", ended("", time.Hour), false, false, guard.ByOutside, time.Minute, true, guard.ProofTerminal},
+		{"nor one long before it was last alive", ended("", -30*time.Minute), false, false, guard.ByOutside, time.Minute, true, guard.ProofTerminal},
+		{"our release", ended(guard.ByOutside, 40*time.Second), false, true, guard.ByRelease, 40 * time.Second, false, guard.ProofTerminal},
+		{"reclaimed while our release was on its way", ended(guard.ByReclaim, 40*time.Second), true, true, guard.ByReclaim, 40 * time.Second, false, guard.ProofTerminal},
+		{"vanished", missing, false, false, guard.ByOutside, time.Minute, true, guard.ProofAbsence},
+		{"vanished spot", missing, true, false, guard.ByReclaim, time.Minute, true, guard.ProofAbsence},
+		{"vanished after our release", missing, true, true, guard.ByRelease, time.Minute, true, guard.ProofAbsence},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := box()
+			o.Resource.Spot = c.spot
+			k := Case{HasGet: true, Issued: c.issued}
+			o, _ = Look(o, c.lookup, "acct-1", at(time.Minute), k)
+			o, _ = Look(o, c.lookup, "acct-1", at(2*time.Minute), k)
+			g := o.Gone
+			if g == nil || g.How != c.how || !g.At.Equal(t0.Add(c.at)) || g.Estimated != c.est || g.Proof != c.proof {
+				t.Errorf("got %+v", g)
+			}
+		})
+	}
+}
+
+func TestSame(t *testing.T) {
+	a := guard.Resource{ID: id, Created: t0}
+	for _, c := range []struct {
+		created time.Time
+		want    bool
+	}{{t0, true}, {t0.Add(900 * time.Millisecond), true}, {t0.Add(-2 * time.Second), true}, {time.Time{}, true}, {t0.Add(time.Minute), false}} {
+		if got := Same(a, guard.Resource{ID: id, Created: c.created}); got != c.want {
+			t.Errorf("%v: got %v", c.created, got)
+		}
+	}
+	if Same(a, guard.Resource{Created: t0}) {
+		t.Error("an answer about nothing is the same")
+	}
+}
+
+// Whatever the readings, gone always has two readings of one kind behind it,
+// under the recorded identity, far enough apart, with no sighting between.
+func TestAbsenceNeedsProof(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := Case{HasGet: rapid.Bool().Draw(t, "get"), Registered: t0.Add(time.Duration(rapid.IntRange(-30, 10).Draw(t, "registered")) * time.Minute)}
+		o := box()
+		var terminal, absent, listed []time.Duration
+		now := time.Duration(0)
+		for range rapid.IntRange(1, 40).Draw(t, "readings") {
+			now += time.Duration(rapid.IntRange(1, 200).Draw(t, "pause")) * time.Second
+			identity := rapid.SampledFrom([]string{"acct-1", "acct-1", "acct-1", "acct-2", ""}).Draw(t, "identity")
+			counts := identity == "acct-1"
+			switch rapid.SampledFrom([]string{"alive", "gone", "absent", "failed", "unlisted", "null"}).Draw(t, "reading") {
+			case "alive":
+				if o, _ = Look(o, found(guard.StateRunning), identity, at(now), c); counts {
+					terminal, absent, listed = nil, nil, nil
+				}
+			case "gone":
+				if o, _ = Look(o, found(guard.StateGone), identity, at(now), c); counts {
+					terminal = append(terminal, now)
+				}
+			case "absent":
+				if o, _ = Look(o, missing, identity, at(now), c); counts && now >= c.Registered.Sub(t0)+Settled {
+					absent = append(absent, now)
+				}
+			case "failed":
+				o, _ = Look(o, failed, identity, at(now), c)
+			case "null":
+				o, _ = Look(o, guard.Lookup{ID: id, Verdict: guard.VerdictFound}, identity, at(now), c)
+			case "unlisted":
+				if o, _ = Unlisted(o, identity, at(now), c); counts && !c.HasGet {
+					listed = append(listed, now)
+				}
+			}
+			apart := func(rs []time.Duration, d time.Duration) bool { return len(rs) > 1 && rs[len(rs)-1]-rs[0] >= d }
+			proven := apart(terminal, Apart) || apart(absent, Apart) ||
+				(apart(listed, ListApart) && listed[len(listed)-1] >= c.Registered.Sub(t0)+Settled)
+			if (o.Gone != nil) != proven {
+				t.Fatalf("at %v: gone %+v, but terminal %v, absent %v, listed %v", now, o.Gone, terminal, absent, listed)
+			}
+			if proven {
+				return
+			}
+		}
+	})
+}
