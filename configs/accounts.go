@@ -58,6 +58,9 @@ func (d *decoder) accounts(in []account, c *Config, decoders map[string]SectionD
 	var out []Account
 	for i, a := range in {
 		path := fmt.Sprintf("accounts[%d]", i)
+		if d.unread[path] {
+			continue
+		}
 		before := len(d.problems)
 		d.accountName(a.Name, path, first)
 		acct := Account{
@@ -86,7 +89,7 @@ func (d *decoder) accounts(in []account, c *Config, decoders map[string]SectionD
 // keys, and stands before everything people read.
 func (d *decoder) accountName(name, path string, first map[string]int) {
 	if name == "" {
-		if !d.has(path+".name") || d.allRead(path+".name") {
+		if d.read(path + ".name") {
 			d.at(path, "name is missing")
 		}
 		return
@@ -111,7 +114,7 @@ func (d *decoder) accountName(name, path string, first map[string]int) {
 
 func (d *decoder) schedule(s plain, path string, zone *time.Location, def, most time.Duration) Schedule {
 	if s == "" {
-		if d.has(path) && d.allRead(path) {
+		if d.has(path) && d.read(path) {
 			d.at(path, "is empty: write a duration such as 60s, or a cron spec")
 		}
 		return Every(def)
@@ -151,7 +154,7 @@ func (d *decoder) section(a account, path string, decoders map[string]SectionDec
 	known := slices.Sorted(maps.Keys(decoders))
 	switch {
 	case a.Provider == "":
-		if d.allRead(path + ".provider") {
+		if d.read(path + ".provider") {
 			d.at(path, "provider is missing: guardd knows %s", strings.Join(known, ", "))
 		}
 	case !built:

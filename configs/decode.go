@@ -24,7 +24,8 @@ type decoder struct {
 	file     string
 	env      func(string) (string, bool)
 	problems []Problem
-	lines    map[string]int // where each key stood, by path
+	lines    map[string]int  // where each key stood, by path
+	unread   map[string]bool // the paths whose values could not be read
 }
 
 // entry is a key with its value.
@@ -40,6 +41,23 @@ func (d *decoder) problem(line int, path, format string, args ...any) {
 		text = path + ": " + text
 	}
 	d.problems = append(d.problems, Problem{d.file, line, text})
+}
+
+// refuse reports a value that cannot be read, so that what follows from its
+// absence is not told as another mistake.
+func (d *decoder) refuse(line int, path, format string, args ...any) {
+	d.unread[path] = true
+	d.problem(line, path, format, args...)
+}
+
+// read reports whether everything at and below a path could be read.
+func (d *decoder) read(path string) bool {
+	for p := range d.unread {
+		if rest, ok := strings.CutPrefix(p, path); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return false
+		}
+	}
+	return true
 }
 
 // at reports a problem at the line of a key, or of the nearest thing around it.
@@ -82,17 +100,17 @@ var (
 func (d *decoder) value(e entry, v reflect.Value, path string) {
 	switch e.value.(type) {
 	case *ast.AliasNode:
-		d.problem(e.line, path, "aliases are not read here (a value that begins with * must stand in quotes)")
+		d.refuse(e.line, path, "aliases are not read here (a value that begins with * must stand in quotes)")
 		return
 	case *ast.AnchorNode:
-		d.problem(e.line, path, "anchors are not read here (a value that begins with & must stand in quotes)")
+		d.refuse(e.line, path, "anchors are not read here (a value that begins with & must stand in quotes)")
 		return
 	case *ast.TagNode:
-		d.problem(e.line, path, "tags such as !!str are not read here (a value that begins with ! must stand in quotes)")
+		d.refuse(e.line, path, "tags such as !!str are not read here (a value that begins with ! must stand in quotes)")
 		return
 	case nil, *ast.NullNode:
 		if !empty(v) {
-			d.problem(e.line, path, "has no value (one that begins with # must stand in quotes)")
+			d.refuse(e.line, path, "has no value (one that begins with # must stand in quotes)")
 		}
 		return
 	}
@@ -104,7 +122,7 @@ func (d *decoder) value(e entry, v reflect.Value, path string) {
 		if s, ok := d.scalar(e, path, "a duration such as 90s, 15m or 2d"); ok {
 			x, err := parseDuration(s)
 			if err != nil {
-				d.problem(e.line, path, "%v", err)
+				d.refuse(e.line, path, "%v", err)
 			}
 			v.SetInt(int64(x))
 		}
@@ -122,7 +140,7 @@ func (d *decoder) value(e entry, v reflect.Value, path string) {
 			v.SetBool(b.Value)
 			return
 		}
-		d.problem(e.line, path, "is %s: write true or false", kindOf(e.value))
+		d.refuse(e.line, path, "is %s: write true or false", kindOf(e.value))
 	case reflect.Int:
 		d.int(e, v, path)
 	case reflect.Pointer:
@@ -159,7 +177,7 @@ type lister interface{ list() string }
 func (d *decoder) text(e entry, t encoding.TextUnmarshaler, path string) {
 	if l, ok := t.(lister); ok {
 		if _, ok := e.value.(*ast.SequenceNode); ok {
-			d.problem(e.line, path, "%s", l.list())
+			d.refuse(e.line, path, "%s", l.list())
 			return
 		}
 	}
@@ -168,7 +186,7 @@ func (d *decoder) text(e entry, t encoding.TextUnmarshaler, path string) {
 		return
 	}
 	if err := t.UnmarshalText([]byte(s)); err != nil {
-		d.problem(e.line, path, "%s", strings.TrimPrefix(err.Error(), guard.ErrInvalid.Error()+": "))
+		d.refuse(e.line, path, "%s", strings.TrimPrefix(err.Error(), guard.ErrInvalid.Error()+": "))
 	}
 }
 
@@ -178,11 +196,11 @@ func (d *decoder) scalar(e entry, path, want string) (string, bool) {
 	case *ast.StringNode:
 		return n.Value, true
 	case *ast.LiteralNode:
-		return n.Value.Value, true
+		return strings.TrimSpace(n.Value.Value), true
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
 		return n.GetToken().Value, true
 	}
-	d.problem(e.line, path, "is %s: write %s", kindOf(e.value), want)
+	d.refuse(e.line, path, "is %s: write %s", kindOf(e.value), want)
 	return "", false
 }
 
@@ -193,9 +211,9 @@ func (d *decoder) string(e entry, v reflect.Value, path string) {
 	case *ast.LiteralNode:
 		v.SetString(n.Value.Value)
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
-		d.problem(e.line, path, "is %s: put it in quotes, for it is meant as text", kindOf(n))
+		d.refuse(e.line, path, "is %s: put it in quotes, for it is meant as text", kindOf(n))
 	default:
-		d.problem(e.line, path, "is %s: write text", kindOf(n))
+		d.refuse(e.line, path, "is %s: write text", kindOf(n))
 	}
 }
 
@@ -205,16 +223,16 @@ func (d *decoder) int(e entry, v reflect.Value, path string) {
 			v.SetInt(x)
 			return
 		}
-		d.problem(e.line, path, "write a plain number between %d and %d", math.MinInt32, math.MaxInt32)
+		d.refuse(e.line, path, "write a plain number between %d and %d", math.MinInt32, math.MaxInt32)
 		return
 	}
-	d.problem(e.line, path, "is %s: write a whole number", kindOf(e.value))
+	d.refuse(e.line, path, "is %s: write a whole number", kindOf(e.value))
 }
 
 func (d *decoder) list(e entry, v reflect.Value, path string) {
 	n, ok := e.value.(*ast.SequenceNode)
 	if !ok {
-		d.problem(e.line, path, "is %s: write a list", kindOf(e.value))
+		d.refuse(e.line, path, "is %s: write a list", kindOf(e.value))
 		return
 	}
 	s := reflect.MakeSlice(v.Type(), len(n.Values), len(n.Values))
@@ -226,7 +244,7 @@ func (d *decoder) list(e entry, v reflect.Value, path string) {
 		}
 		d.lines[p] = line
 		if _, null := x.(*ast.NullNode); null || x == nil {
-			d.problem(line, p, "is empty")
+			d.refuse(line, p, "is empty")
 			continue
 		}
 		d.value(entry{value: x, line: line}, s.Index(i), p)
@@ -242,13 +260,21 @@ func (d *decoder) strings(e entry, v reflect.Value, path string) {
 	}
 	m := reflect.MakeMap(v.Type())
 	for _, x := range entries {
-		p := path + "." + x.key
+		p := path + "." + segment(x.key)
 		d.lines[p] = x.line
 		elem := reflect.New(v.Type().Elem()).Elem()
 		d.value(x, elem, p)
 		m.SetMapIndex(reflect.ValueOf(x.key), elem)
 	}
 	v.Set(m)
+}
+
+// segment is a key of a map in a path; a long one may be anything.
+func segment(key string) string {
+	if len(key) > 60 {
+		return "…"
+	}
+	return key
 }
 
 // fields decodes a struct: each key goes into the field of its tag, and what
@@ -337,7 +363,7 @@ func (d *decoder) entries(e entry, path, want string) ([]entry, bool) {
 	case *ast.MappingValueNode:
 		pairs = []*ast.MappingValueNode{n}
 	default:
-		d.problem(e.line, path, "is %s: write %s", kindOf(n), want)
+		d.refuse(e.line, path, "is %s: write %s", kindOf(n), want)
 		return nil, false
 	}
 	entries := make([]entry, 0, len(pairs))

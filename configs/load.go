@@ -3,7 +3,7 @@ package configs
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
+	"regexp"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -26,7 +26,7 @@ const maxFile = 256 << 10
 // Secrets and price books that the file names are read too, so that what cannot
 // be read is told before anything starts.
 func Load(data []byte, name string, providers map[string]SectionDecoder, env func(string) (string, bool)) (*Config, error) {
-	d := &decoder{file: name, env: env, lines: map[string]int{}}
+	d := &decoder{file: name, env: env, lines: map[string]int{}, unread: map[string]bool{}}
 	rules := policy.DefaultRules()
 	f := defaultFile(rules)
 	if root, ok := d.parse(data); ok {
@@ -103,10 +103,14 @@ func (d *decoder) parse(data []byte) (root ast.Node, ok bool) {
 		}
 		root = doc.Body
 	}
-	if _, null := root.(*ast.NullNode); null || root == nil {
+	switch root.(type) {
+	case nil, *ast.NullNode:
 		return nil, false
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return root, true
 	}
-	return root, true
+	d.problem(lineOf(root), "", "the file is %s: write keys and values, such as mode: observe", kindOf(root))
+	return nil, false
 }
 
 // syntax takes line and message out of a parser's error, but not the lines of
@@ -120,8 +124,12 @@ func syntax(err error) (int, string) {
 	if t := e.GetToken(); t != nil && t.Position != nil {
 		line = t.Position.Line
 	}
-	return line, e.GetMessage()
+	return line, quoted.ReplaceAllString(e.GetMessage(), "(not shown)")
 }
+
+// quoted is what a message of the parser repeats of the file, single characters
+// aside: after `token: |` that may be the token.
+var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.){2,}"`)
 
 // socket checks a path against what the kernel takes: sun_path of unix(7) holds
 // 108 bytes with the closing zero.
@@ -144,13 +152,10 @@ func (d *decoder) notes(c *Config) []Problem {
 	if len(c.Rules.Protect.Tags) == 0 {
 		note("protect.tags", "protect.tags is empty: no tag protects an instance")
 	}
-	for _, a := range c.Accounts {
+	for i, a := range c.Accounts {
 		if a.Mode == guard.Enforce && c.Slack == nil {
-			note("mode", "account %s is in mode enforce and notify.slack is not set: notices go to the log only", a.Name)
+			note(fmt.Sprintf("accounts[%d]", i), "account %s is in mode enforce and notify.slack is not set: notices go to the log only", a.Name)
 		}
-	}
-	if !filepath.IsAbs(c.Ledger.Path) {
-		note("ledger", "the ledger's path is relative: it depends on the folder guardd is started in")
 	}
 	return notes
 }

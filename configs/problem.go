@@ -16,8 +16,8 @@ type Problem struct {
 	Text string
 }
 
-// String is "FILE:LINE: what is wrong".
-func (p Problem) String() string {
+// Error is "FILE:LINE: what is wrong".
+func (p Problem) Error() string {
 	if p.Line == 0 {
 		return p.File + ": " + p.Text
 	}
@@ -32,7 +32,7 @@ type Problems []Problem
 func (ps Problems) Error() string {
 	lines := make([]string, len(ps))
 	for i, p := range ps {
-		lines[i] = p.String()
+		lines[i] = p.Error()
 	}
 	return strings.Join(lines, "\n")
 }

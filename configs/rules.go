@@ -1,6 +1,8 @@
 package configs
 
 import (
+	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"reflect"
@@ -22,7 +24,7 @@ const maxWarnings = 10
 func (d *decoder) rules(f file, r policy.Rules) policy.Rules {
 	in := f.Rules
 	r.Unregistered = policy.Unregistered{Off: in.Unregistered.Off, After: in.Unregistered.After,
-		Then: d.alertOnly("rules.unregistered.then", in.Unregistered.Then, "a registration or, later, adopt: sets the limit that may")}
+		Then: d.alertOnly("rules.unregistered.then", in.Unregistered.Then, "register the instance, and its limits may")}
 	r.Expiry = policy.Expiry{Off: in.Expiry.Off, Warn: d.warnings(in.Expiry.Warn)}
 	r.Budget = policy.Budget{Off: in.Budget.Off, Warn: d.percents(in.Budget.Warn)}
 	r.OrphanVolume = policy.OrphanVolume{Off: in.OrphanVolume.Off, After: in.OrphanVolume.After,
@@ -31,9 +33,10 @@ func (d *decoder) rules(f file, r policy.Rules) policy.Rules {
 	d.alertOnly("rules.price_changed.then", in.PriceChanged.Then, "a changed price moves the deadline of a budget by itself")
 
 	r.Protect = policy.Protect{Tags: f.Protect.Tags}
-	for k, v := range f.Protect.Tags {
+	for _, k := range slices.Sorted(maps.Keys(f.Protect.Tags)) {
+		v := f.Protect.Tags[k]
 		if k == "" || k != strings.TrimSpace(k) || v != strings.TrimSpace(v) {
-			d.at("protect.tags."+k, "a tag is compared exactly and cannot begin or end with a space")
+			d.at("protect.tags."+segment(k), "a tag is compared exactly and cannot begin or end with a space")
 		}
 	}
 	r.Limits = policy.Limits{
@@ -47,7 +50,7 @@ func (d *decoder) rules(f file, r policy.Rules) policy.Rules {
 		OnLimit: guard.Action(f.Defaults.OnLimit),
 		Grace:   f.Defaults.Grace,
 	}
-	if r.Defaults.Grace >= r.Defaults.TTL && r.Defaults.TTL > 0 {
+	if r.Defaults.Grace >= r.Defaults.TTL && d.read("defaults") {
 		path := "defaults.grace"
 		if !d.has(path) {
 			path = "defaults.ttl"
@@ -83,8 +86,7 @@ func (d *decoder) percents(in []percent) []int {
 	var out []int
 	for i, p := range in {
 		if p >= 100 {
-			path := "rules.budget.warn"
-			d.problem(d.line(path), path, "%d%% in place %d is no warning: the cap itself is at 100%%", int(p), i+1)
+			d.at(fmt.Sprintf("rules.budget.warn[%d]", i), "%d%% is no warning: the cap itself is at 100%%", int(p))
 		}
 		out = append(out, int(p))
 	}
@@ -97,15 +99,9 @@ func (d *decoder) few(path string, n, different int) {
 	switch {
 	case n > maxWarnings:
 		d.at(path, "%d warnings: at most %d are possible", n, maxWarnings)
-	case different < n && d.allRead(path):
+	case different < n && d.read(path):
 		d.at(path, "one warning stands twice")
 	}
-}
-
-// allRead reports that nothing below path was a problem, so that values left at
-// zero by one mistake are not told as another.
-func (d *decoder) allRead(path string) bool {
-	return !slices.ContainsFunc(d.problems, func(p Problem) bool { return strings.HasPrefix(p.Text, path) })
 }
 
 func (d *decoder) within(path string, n, least, most int) int {
@@ -116,22 +112,22 @@ func (d *decoder) within(path string, n, least, most int) int {
 }
 
 func (d *decoder) between(path string, x, least, most time.Duration) time.Duration {
-	if d.allRead(path) && (x < least || x > most) {
+	if d.read(path) && (x < least || x > most) {
 		d.at(path, "%s is outside %s to %s", formatDuration(x), formatDuration(least), formatDuration(most))
 	}
 	return x
 }
 
 func (d *decoder) slack(in *slackFile) *Slack {
-	if in == nil {
+	const path = "notify.slack"
+	if in == nil || d.unread[path] {
 		return nil
 	}
-	const path = "notify.slack"
 	if !d.has(path + ".token") {
 		d.at(path, "token is missing: write token: {env: SLACK_BOT_TOKEN}")
 	}
 	switch c := in.Channel; {
-	case c == "" && d.allRead(path+".channel"):
+	case c == "" && d.read(path+".channel"):
 		d.at(path, "channel is missing: write channel: \"#gpu-cost\"")
 	case strings.ContainsFunc(c, unicode.IsSpace):
 		d.at(path+".channel", "a channel has no spaces in its name")

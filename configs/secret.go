@@ -18,7 +18,7 @@ import (
 // under 4 KiB.
 const maxSecret = 64 << 10
 
-const secretForm = "write a secret as {env: NAME} or {file: PATH}, never itself"
+const secretForm = "write a secret as {env: NAME} or {file: PATH}, never the secret itself"
 
 // secret reads {env: NAME} or {file: PATH}. No message repeats what stands
 // there: it may be the secret itself, put in the wrong place.
@@ -28,7 +28,7 @@ func (d *decoder) secret(e entry, v reflect.Value, path string) {
 		return
 	}
 	if len(entries) != 1 || !slices.Contains([]string{"env", "file"}, entries[0].key) {
-		d.problem(e.line, path, "%s", secretForm)
+		d.refuse(e.line, path, "%s", secretForm)
 		return
 	}
 	var from string
@@ -47,11 +47,11 @@ func (d *decoder) secret(e entry, v reflect.Value, path string) {
 	value = strings.TrimRight(value, "\r\n")
 	switch {
 	case err != nil:
-		d.problem(x.line, path, "%v", err)
+		d.refuse(x.line, path, "%v", err)
 	case strings.TrimSpace(value) == "":
-		d.problem(x.line, path, "the secret is empty")
+		d.refuse(x.line, path, "the secret is empty")
 	case strings.ContainsFunc(value, unicode.IsControl):
-		d.problem(x.line, path, "the secret has more than one line, or control characters")
+		d.refuse(x.line, path, "the secret has more than one line, or control characters")
 	default:
 		v.Set(reflect.ValueOf(guard.NewSecret(value)))
 	}

@@ -1,0 +1,302 @@
+package configs
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"guard"
+	"guard/policy"
+)
+
+var update = flag.Bool("update", false, "write what is found into the golden cases")
+
+// cloud is an adapter's section of the shapes that adapters have.
+type cloud struct {
+	Profile  string        `yaml:"profile"`
+	Regions  []string      `yaml:"regions"`
+	Endpoint string        `yaml:"endpoint"`
+	Key      guard.Secret  `yaml:"key"`
+	Wait     time.Duration `yaml:"wait"`
+	Retries  int           `yaml:"retries"`
+}
+
+// Check refuses two things that exclude each other, and a section without key.
+func (c *cloud) Check(report func(key, problem string)) {
+	if c.Profile != "" && c.Endpoint != "" {
+		report("endpoint", "cannot stand beside profile")
+	}
+	if c.Retries < 0 {
+		report("", "retries are below nothing")
+	}
+}
+
+var providersBuilt = map[string]SectionDecoder{
+	"aws":  SectionOf(cloud{Regions: []string{"all"}}),
+	"fake": SectionOf(struct{}{}),
+}
+
+// TestMain sets a zone that no test expects: the machine's own must not decide
+// what a schedule means.
+func TestMain(m *testing.M) {
+	time.Local = time.FixedZone("machine", -3*3600-1800)
+	os.Exit(m.Run())
+}
+
+const canary = "canary-4f9a8811d0"
+
+func env(name string) (string, bool) {
+	v, ok := map[string]string{
+		"SLACK_BOT_TOKEN": "xoxb-" + canary,
+		"EMPTY":           "",
+		"TWO_LINES":       canary + "\n" + canary,
+	}[name]
+	return v, ok
+}
+
+func load(t *testing.T, text string) (*Config, error) {
+	t.Helper()
+	return Load([]byte(text), "guard.yaml", providersBuilt, env)
+}
+
+func mustLoad(t *testing.T, text string) *Config {
+	t.Helper()
+	c, err := load(t, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestGolden loads guard.yaml of each case, with the other files beside it, and
+// compares the problems, or the notes where there are none.
+func TestGolden(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no golden cases:", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			ar, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path, err := filepath.Abs(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Chdir(t.TempDir())
+			var text, want []byte
+			for _, f := range ar.Files {
+				switch f.Name {
+				case "guard.yaml":
+					text = f.Data
+				case "want":
+					want = f.Data
+					continue
+				}
+				if err := os.MkdirAll(filepath.Dir(f.Name), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(f.Name, f.Data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := "loads\n"
+			switch c, err := load(t, string(text)); {
+			case err != nil:
+				got = err.Error() + "\n"
+			case len(c.Notes) > 0:
+				got += Problems(c.Notes).Error() + "\n"
+			}
+			if *update {
+				for i, f := range ar.Files {
+					if f.Name == "want" {
+						ar.Files[i].Data = []byte(got)
+					}
+				}
+				if err := os.WriteFile(path, txtar.Format(ar), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", ar.Comment, diff)
+			}
+		})
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	for _, text := range []string{"", "\n# nothing\n", "---\n", "rules:\nnotify:\naccounts:\n"} {
+		c := mustLoad(t, text)
+		if c.Mode != guard.Observe || c.Ledger != (Ledger{"bolt", "/var/lib/guard/ledger.db"}) ||
+			c.Listen.Unix != "/run/guard/guard.sock" || c.TimeZone != time.UTC || c.Slack != nil {
+			t.Errorf("%q: %+v", text, c)
+		}
+		if diff := cmp.Diff(policy.DefaultRules(), c.Rules); diff != "" {
+			t.Errorf("%q: rules (-default +got):\n%s", text, diff)
+		}
+	}
+	a, ok := mustLoad(t, "mode: enforce\naccounts: [{name: a, provider: aws}]").Account("a")
+	if !ok || a.Mode != guard.Enforce || !a.MayRelease.GPU || a.MayRelease.Tags != nil || a.Line != 2 {
+		t.Errorf("%+v", a)
+	}
+	poll, _ := a.Poll.Interval()
+	sweep, _ := a.Sweep.Interval()
+	if poll != time.Minute || sweep != 30*time.Minute {
+		t.Errorf("poll %v, sweep %v", poll, sweep)
+	}
+	if s, ok := a.Section.(cloud); !ok || !slices.Equal(s.Regions, []string{"all"}) {
+		t.Errorf("section %#v: defaults of the adapter are lost", a.Section)
+	}
+}
+
+func TestEverythingSet(t *testing.T) {
+	c := mustLoad(t, `
+mode: observe
+ledger: bolt:ledger.db
+listen: unix:/tmp/g.sock
+time_zone: Asia/Shanghai
+accounts:
+  - name: research
+    provider: aws
+    mode: enforce
+    may_release: {gpu: false, tags: {team: nlp}}
+    poll: 90s
+    sweep: "0 */6 * * *"
+    aws: {profile: guard, regions: [us-east-1, eu-west-1], key: {env: SLACK_BOT_TOKEN}, wait: 1m30s, retries: 3}
+  - {name: 研究, provider: fake}
+protect: {tags: {keep: "yes"}}
+defaults: {ttl: 2d, on_limit: stop, grace: 20m}
+rules:
+  unregistered: {off: true, after: 1w, then: alert}
+  expiry: {warn: [15m, 3h, 1h]}
+  budget: {warn: [95%, 50%]}
+  orphan_volume: {after: 2h}
+  price_changed: {over: 150%}
+limits: {unforeseen_per_hour: 0, unforeseen_percent: 100, forced_unprotect: true}
+release: {verify: 90s}
+notify:
+  slack: {token: {env: SLACK_BOT_TOKEN}, channel: "#gpu", endpoint: "http://127.0.0.1:9/api/"}
+`)
+	want := policy.Rules{
+		Unregistered: policy.Unregistered{Off: true, After: 7 * 24 * time.Hour, Then: guard.ActAlert},
+		Expiry:       policy.Expiry{Warn: []time.Duration{3 * time.Hour, time.Hour, 15 * time.Minute}},
+		Budget:       policy.Budget{Warn: []int{50, 95}},
+		OrphanVolume: policy.OrphanVolume{After: 2 * time.Hour, Then: guard.ActAlert},
+		PriceChanged: policy.PriceChanged{Over: 150},
+		Protect:      policy.Protect{Tags: map[string]string{"keep": "yes"}},
+		Limits:       policy.Limits{UnforeseenPercent: 100, ForcedUnprotect: true},
+		Verify:       90 * time.Second,
+		Defaults:     policy.Defaults{TTL: 48 * time.Hour, OnLimit: guard.ActStop, Grace: 20 * time.Minute},
+	}
+	if diff := cmp.Diff(want, c.Rules); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+	if c.TimeZone.String() != "Asia/Shanghai" || c.Listen.Unix != "/tmp/g.sock" || c.Ledger.Path != "ledger.db" {
+		t.Errorf("%+v", c)
+	}
+	if c.Slack == nil || c.Slack.Token.Reveal() != "xoxb-"+canary || c.Slack.Channel != "#gpu" || c.Slack.Endpoint != "http://127.0.0.1:9/api/" {
+		t.Errorf("slack %+v", c.Slack)
+	}
+	a := c.Accounts[0]
+	if a.Mode != guard.Enforce || a.MayRelease.GPU || a.MayRelease.Tags["team"] != "nlp" || a.Poll.String() != "90s" {
+		t.Errorf("%+v", a)
+	}
+	if c.Accounts[1].Mode != guard.Observe {
+		t.Error("the mode of one account became that of another")
+	}
+	// Midnight in Shanghai is 16:00 UTC.
+	if got := a.Sweep.Next(time.Date(2026, 3, 1, 15, 0, 0, 0, time.UTC)); !got.Equal(time.Date(2026, 3, 1, 16, 0, 0, 0, time.UTC)) {
+		t.Errorf("sweep in time_zone: next is %v", got)
+	}
+	s := a.Section.(cloud)
+	if s.Profile != "guard" || len(s.Regions) != 2 || s.Key.Reveal() != "xoxb-"+canary || s.Wait != 90*time.Second || s.Retries != 3 {
+		t.Errorf("section %+v", s)
+	}
+}
+
+// TestReference holds the whole documented surface: what is built loads, and
+// the rest is refused by name.
+func TestReference(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "shared", "guard.example.yaml"))
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skip("the reference configuration is not here")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	book := "volumes:\n  - {type: gp3, rate: {amount: \"0.08\", per: gb_month, currency: USD}}\n"
+	if err := os.Mkdir(filepath.Join(dir, "prices"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "prices", "aws.yaml"), []byte(book), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Load(text, filepath.Join(dir, "guard.yaml"), providersBuilt, env)
+	var ps Problems
+	if !errors.As(err, &ps) || !errors.Is(err, guard.ErrInvalid) {
+		t.Fatalf("error %T %v", err, err)
+	}
+	lines := strings.Split(string(text), "\n")
+	var got []string
+	for _, p := range ps {
+		path, what, _ := strings.Cut(p.Text, ": ")
+		if !strings.Contains(what, "not supported yet") {
+			t.Errorf("unexpected: %s", p)
+		}
+		key := path[strings.LastIndex(path, ".")+1:]
+		if p.Line < 1 || p.Line > len(lines) || !strings.Contains(lines[p.Line-1], key+":") {
+			t.Errorf("%s: no key %s stands in that line", p, key)
+		}
+		got = append(got, path)
+	}
+	want := []string{"accounts[1].provider", "rules.unregistered.adopt"}
+	for _, r := range strings.Fields(`idle_empty idle_resident idle_blind parked hung underused stopped_billing provider_reclaim
+		balance_low orphan_volume.grace orphan_snapshot orphan_image orphan_address orphan_filesystem egress_spike off_hours custom`) {
+		want = append(want, "rules."+r)
+	}
+	want = append(want, "busy", "ceilings", "budgets", "exchange", "notify.slack.app_token", "notify.slack.users",
+		"notify.slack.admins", "notify.urls", "notify.digest", "notify.heartbeat")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("refused keys (-want +got):\n%s", diff)
+	}
+}
+
+func TestExamplesLoad(t *testing.T) {
+	files, err := filepath.Glob("examples/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no examples:", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := Load(text, file, providersBuilt, env)
+		if err != nil {
+			t.Errorf("%s:\n%v", file, err)
+			continue
+		}
+		if len(c.Accounts) == 0 || c.Accounts[0].Mode != guard.Observe {
+			t.Errorf("%s: an example begins with an account in mode observe", file)
+		}
+	}
+}
+
+// TestTooLarge: what is no configuration is not parsed.
+func TestTooLarge(t *testing.T) {
+	if _, err := load(t, strings.Repeat("# x\n", maxFile)); err == nil || !strings.Contains(err.Error(), "larger than 256 KiB") {
+		t.Error(err)
+	}
+}
