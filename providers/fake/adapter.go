@@ -49,12 +49,15 @@ func New(cfg Config) (*Provider, error) {
 		Transport: providers.NewTransport(providers.TransportConfig{Next: cfg.Next, PerSecond: cfg.Truths.CallsPerSecond}),
 		Base:      cmp.Or(cfg.Endpoint, "http://fake.invalid"),
 	}}
-	if cfg.Token.IsSet() {
+	if token := cfg.Token; token.IsSet() {
 		p.api.Sign = func(r *http.Request) error {
-			r.Header.Set("Authorization", "Bearer "+cfg.Token.Reveal())
+			r.Header.Set("Authorization", "Bearer "+token.Reveal())
 			return nil
 		}
 	}
+	// fmt prints what unexported fields hold, a Secret's value too: it lives in
+	// the closure alone.
+	p.cfg.Token = guard.Secret{}
 	return p, nil
 }
 

@@ -121,6 +121,8 @@ func (p *Provider) decode(b field, currency string) (guard.Resource, bool) {
 	}
 	r.State = stateOf(r.RawState)
 	switch rec.Ended.text(maxName) {
+	case endedUser: // somebody with the account's keys; guard knows its own releases
+		r.Ended = guard.ByOutside
 	case endedReclaim:
 		r.Ended = guard.ByReclaim
 	case endedPlatform:

@@ -1,0 +1,112 @@
+package fake
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"guard"
+	"guard/providers"
+	"guard/providers/providertest"
+)
+
+func TestConformance(t *testing.T) {
+	providertest.Run(t, providertest.Harness{
+		New: func(t *testing.T, scopes []string, rt http.RoundTripper, secret guard.Secret) providers.Provider {
+			p, err := New(Config{Account: "conformance", Scopes: scopes, Token: secret, Next: rt, Truths: MustCloud(Script{}).Truths()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		},
+		Serve: func(t *testing.T, w providertest.World) http.RoundTripper {
+			s := Script{Account: "conformance", Scopes: w.Scopes, PageSize: w.PageSize, Token: guard.NewSecret(providertest.Secret)}
+			for _, x := range w.Instances {
+				r := Resource{ID: x.ID, Name: x.Name, Scope: x.Scope, Tags: x.Tags}
+				if x.Protected {
+					r.Protected = []string{"release"}
+				}
+				s.Resources = append(s.Resources, r)
+			}
+			if w.Canary != "" {
+				s.Faults = []Fault{{Reply: Reply{SetFields: map[string]any{"root_password": w.Canary, "ssh": "ssh -p " + w.Canary}}}}
+			}
+			return MustCloud(s).RoundTripper()
+		},
+		Classify: func(r *http.Request, body []byte) providertest.Op {
+			o, _ := parse(r, body)
+			return providertest.Op{Call: o.call, Scope: o.scope}
+		},
+		Odd: oddServers(),
+	})
+}
+
+// oddFields are values that no API should send, by field.
+var oddFields = map[string]map[string]any{
+	"nulls":              {"state": nil, "rate": nil, "gpus": nil, "tags": nil, "created": nil, "name": nil, "scope": nil, "attached": nil, "parent": nil, "protected": nil},
+	"words for numbers":  {"gpus": "eight", "size_gb": "NaN", "created": "yesterday", "rate": map[string]any{"amount": "free", "per": "hour", "currency": "USD"}},
+	"numbers for words":  {"state": 7, "name": 12.5, "tags": map[string]any{"a": 1, "b": nil}, "kind": "instance", "scope": 3},
+	"absurd numbers":     {"gpus": 1e38, "size_gb": -1, "created": 1e300, "rate": map[string]any{"amount": 1e38, "per": "hour", "currency": "USD"}},
+	"negative":           {"gpus": -8, "rate": map[string]any{"amount": "-3", "per": "hour", "currency": "USD"}},
+	"an unknown state":   {"state": "frozen"},
+	"an unknown period":  {"rate": map[string]any{"amount": "3", "per": "fortnight", "currency": "USD"}},
+	"no currency":        {"rate": map[string]any{"amount": "3", "per": "hour", "currency": "$$"}},
+	"lists for objects":  {"tags": []any{}, "rate": []any{1}, "parent": "x", "attached": map[string]any{}, "protected": "yes", "used_by": 4},
+	"huge texts":         {"name": strings.Repeat("x", 1<<20), "state": strings.Repeat("y", 1<<20), "gpu_model": strings.Repeat("z\x00", 1<<19)},
+	"no ID":              {"id": nil},
+	"an empty ID":        {"id": ""},
+	"a huge ID":          {"id": strings.Repeat("i", 1<<16)},
+	"another kind":       {"kind": "toaster"},
+	"everything is null": {"id": nil, "kind": nil, "state": nil},
+}
+
+func oddServers() map[string]http.RoundTripper {
+	out := map[string]http.RoundTripper{}
+	for name, fields := range oddFields {
+		out[name] = MustCloud(Script{Scopes: []string{"zone-a", "zone-b"}, Token: guard.NewSecret(providertest.Secret),
+			Resources: []Resource{{ID: "i-1", Rate: &Rate{Amount: "3", Per: "hour"}}},
+			Faults:    []Fault{{Call: CallList, Reply: Reply{SetFields: fields}}}}).RoundTripper()
+	}
+	return out
+}
+
+// Whatever bytes stand in a record, decoding ends, and what comes out can be
+// counted with.
+func FuzzDecode(f *testing.F) {
+	c := MustCloud(Lab())
+	for _, t := range c.things {
+		b, err := json.Marshal(c.report(t))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b, "CNY")
+	}
+	for _, fields := range oddFields {
+		if b, err := json.Marshal(disguise(c.report(c.things[0]), Reply{SetFields: fields})); err == nil {
+			f.Add(b, "USD")
+		}
+	}
+	p := c.Provider()
+	f.Fuzz(func(t *testing.T, b []byte, currency string) {
+		r, ok := p.decode(b, currency)
+		if !ok {
+			return
+		}
+		switch {
+		case r.ID.ID == "" || len([]rune(r.ID.ID)) > maxID || r.ID.Account != "lab" || r.ID.Kind == "":
+			t.Errorf("ID %+v", r.ID)
+		case r.GPUs < 0 || r.GPUs > maxGPUs || r.SizeGB < 0 || r.SizeGB > maxGB:
+			t.Errorf("%d GPUs, %d GB", r.GPUs, r.SizeGB)
+		case r.State == guard.StateUnknown && r.Bills != guard.Yes:
+			t.Errorf("an unknown state bills: %s", r.Bills)
+		case !r.Created.IsZero() && (r.Created.Year() < 2000 || r.Created.Year() > 2100):
+			t.Errorf("created %s", r.Created)
+		case !r.Rate.Known() && r.Rate != (guard.Rate{}):
+			t.Errorf("rate %+v", r.Rate)
+		}
+		if _, err := json.Marshal(r); err != nil {
+			t.Error(err)
+		}
+	})
+}
