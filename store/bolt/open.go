@@ -30,7 +30,11 @@ func Open(ctx context.Context, path string, opt Options) (*Backend, error) {
 }
 
 func open(ctx context.Context, path string, opt Options) (*Backend, error) {
-	f, err := lockInTime(ctx, path, opt)
+	limit := cmp.Or(opt.OpenTimeout, openTimeout)
+	wait := min(cmp.Or(opt.LockTimeout, lockTimeout), limit)
+	f, err := inTime(ctx, path, limit, func(ctx context.Context) (*os.File, error) {
+		return lockFile(ctx, path, wait)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -62,10 +66,9 @@ func open(ctx context.Context, path string, opt Options) (*Backend, error) {
 	return b, nil
 }
 
-// lockInTime opens and locks the file under a watchdog: on a network file system
-// either may never come back from the kernel. A late success is given back.
-func lockInTime(ctx context.Context, path string, opt Options) (*os.File, error) {
-	limit := cmp.Or(opt.OpenTimeout, openTimeout)
+// inTime runs open under a watchdog: on a network file system neither opening
+// nor locking may ever come back from the kernel. A late success is given back.
+func inTime(ctx context.Context, path string, limit time.Duration, open func(context.Context) (*os.File, error)) (*os.File, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errSlow)
 	defer cancel()
 	type result struct {
@@ -74,7 +77,7 @@ func lockInTime(ctx context.Context, path string, opt Options) (*os.File, error)
 	}
 	done := make(chan result, 1)
 	go func() {
-		f, err := lockFile(ctx, path, min(cmp.Or(opt.LockTimeout, lockTimeout), limit))
+		f, err := open(ctx)
 		done <- result{f, err}
 	}()
 	select {
