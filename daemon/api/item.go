@@ -3,6 +3,7 @@ package api
 import (
 	"math/big"
 	"sort"
+	"strings"
 	"time"
 
 	"guard"
@@ -122,7 +123,7 @@ func readable(m guard.Money) string {
 	}
 	fine, err := guard.NewMoney(m.Rat().FloatString(6), m.Currency())
 	if err != nil || fine.IsZero() {
-		return m.String()
+		return strings.TrimRight(m.Rat().FloatString(12), "0") + " " + m.Currency()
 	}
 	return fine.String()
 }

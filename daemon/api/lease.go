@@ -189,7 +189,7 @@ func (s *server) hold(ctx context.Context, at guard.Instant, in wire.HoldRequest
 			}
 		}
 		l.Holds = append(l.Holds, guard.Hold{Until: until, By: c.who, Reason: why, Since: at.Wall})
-		if d, ok := c.book.plans[l.ID].Deadline(guard.DeadlineBudget); ok && d.Due.Before(until) {
+		if d, ok := s.capOf(c, *l); ok && d.Due.Before(until) {
 			notes = append(notes, "the budget is reached before the hold ends, at "+d.Limit.In(s.Location()).Format(time.RFC3339)+": until then more is spent than the cap")
 		}
 		say := "held until " + until.In(s.Location()).Format(time.RFC3339)
@@ -198,6 +198,15 @@ func (s *server) hold(ctx context.Context, at guard.Instant, in wire.HoldRequest
 		}
 		return say, notes, nil
 	})
+}
+
+// capOf is when the cap of a lease is reached.
+func (s *server) capOf(c *scene, l guard.Lease) (guard.Deadline, bool) {
+	plan := c.book.plans[l.ID]
+	if c.acct != nil {
+		_, plan = s.solve(c.book, c.observed, l, c.acct, c.lead, c.at)
+	}
+	return plan.Deadline(guard.DeadlineBudget)
 }
 
 func (s *server) unhold(ctx context.Context, at guard.Instant, in wire.IDRequest) (wire.Changed, error) {

@@ -42,10 +42,10 @@ func (s *server) register(ctx context.Context, at guard.Instant, in wire.Registe
 	}
 	var warnings, defaults []string
 	c, e, err := s.decide(ctx, at, w.account, w.id, func(c *scene) (edit, error) {
-		// What is known of it, as it is read now.
-		c.observed.Resource = fresh
-		if !c.inLedger || !c.observed.Live() {
-			c.observed = guard.Observed{Resource: fresh, Identity: identity, FirstSeen: at.Wall, Seen: at.Wall}
+		if c.inLedger && c.observed.Live() {
+			c.observed = renewed(c.observed, fresh, at)
+		} else {
+			c.observed = first(fresh, identity, at)
 		}
 		c.attach()
 		var l guard.Lease

@@ -144,7 +144,7 @@ func (s *server) target(ctx context.Context, c *scene, account, id string) error
 		if err != nil {
 			return err
 		}
-		c.observed = guard.Observed{Resource: fresh, Identity: identity, FirstSeen: c.at.Wall, Seen: c.at.Wall}
+		c.observed = first(fresh, identity, c.at)
 		c.attach()
 		return nil
 	}

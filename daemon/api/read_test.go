@@ -1,0 +1,306 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"guard"
+	"guard/daemon/api"
+	"guard/daemon/wire"
+	"guard/store"
+)
+
+func ids(l wire.List) []string {
+	var out []string
+	for _, it := range l.Items {
+		out = append(out, it.ID)
+	}
+	return out
+}
+
+func TestList(t *testing.T) {
+	b := leased(t)
+	list := func(query string) []string {
+		b.Helper()
+		return ids(good[wire.List](b, "ana", http.MethodGet, "/resources"+query, nil))
+	}
+	if got := list(""); len(got) != 8 || slices.Contains(got, "v-1") {
+		t.Errorf("default %v, want the eight instances", got)
+	}
+	if got := list("?kind=volume"); !slices.Equal(got, []string{"v-1", "v-2"}) {
+		t.Errorf("volumes %v", got)
+	}
+	if got := list("?tag=team%3Dnlp&account=lab"); !slices.Equal(got, []string{"i-1"}) {
+		t.Errorf("by tag %v", got)
+	}
+	if got := list("?owner=ana"); !slices.Equal(got, []string{"i-1"}) {
+		t.Errorf("by owner %v", got)
+	}
+	// The instance goes: its disk shows, it does not.
+	b.put(func(tx *store.Tx) error {
+		o, _, err := tx.Observed.Get(b.cloud.ID(guard.Instance, "i-1").Key())
+		o.Gone = &guard.Gone{At: start.Add(time.Hour), How: guard.ByReclaim}
+		l, _, err2 := tx.LeaseOf(o.Resource.ID.Key())
+		l.Status = guard.LeaseGone
+		return cmpErr(err, err2, tx.Observed.Put(o), tx.Leases.Put(l))
+	})
+	got := list("")
+	if slices.Contains(got, "i-1") || !slices.Contains(got, "v-1") {
+		t.Errorf("after a reclaim %v, want what is left behind", got)
+	}
+	for _, it := range good[wire.List](b, "ana", http.MethodGet, "/resources?all=true", nil).Items {
+		if it.ID == "i-1" && (it.State != "gone" || it.Billing != "no" || it.EndedHow != "reclaim" || it.Owner != "ana" || it.Deadline != nil) {
+			t.Errorf("gone: %+v", it)
+		}
+	}
+	b.bad("ana", http.MethodGet, "/resources?account=nowhere", nil, 404, "not_found", "known: lab")
+	b.bad("ana", http.MethodGet, "/resources?kind=box", nil, 400, "invalid", "volume")
+	b.bad("ana", http.MethodGet, "/resources?tag=x", nil, 400, "invalid", "KEY=VALUE")
+	b.bad("ana", http.MethodGet, "/resources?colour=red", nil, 400, "invalid", "colour")
+}
+
+// TestItemShape pins what scripts read: names, money, times, null for unknown.
+func TestItemShape(t *testing.T) {
+	b := leased(t)
+	b.pass(time.Minute)
+	_, body := b.call("ana", http.MethodGet, "/resources", nil)
+	var l struct{ Items []map[string]any }
+	if err := json.Unmarshal(body, &l); err != nil {
+		t.Fatal(err)
+	}
+	for _, it := range l.Items {
+		for _, f := range strings.Split("account,id,kind,name,purpose,owner,state,billing,rate,spend,budget,expires_at,deadline,deadline_reason,release,findings,tags", ",") {
+			if _, ok := it[f]; !ok {
+				t.Errorf("%s has no field %s", it["id"], f)
+			}
+		}
+		switch it["id"] {
+		case "i-1":
+			if it["budget"] != "2000.00 CNY" || it["billing"] != "yes" || it["release"] != "none" || it["expires_at"] != "2026-03-07T04:00:00+08:00" {
+				t.Errorf("%v", it)
+			}
+			if r := it["rate"].(map[string]any); r["hourly"] != "240.00 CNY" {
+				t.Errorf("rate %v", r)
+			}
+		case "i-3", "i-4": // no price, and a price of 0 that means none
+			if it["rate"] != nil || it["spend"] != nil || it["spend_at_least"] != true {
+				t.Errorf("unknown became %v, %v", it["rate"], it["spend"])
+			}
+		}
+	}
+}
+
+func TestShowWhyLog(t *testing.T) {
+	b := leased(t)
+	b.pass(time.Hour)
+	show := good[wire.Show](b, "ana", http.MethodGet, "/show?id=lab/i-1", nil)
+	if show.Item.ID != "i-1" || len(show.Family) != 3 || len(show.Log) != 1 || show.RegisteredAt == nil {
+		t.Errorf("%+v", show)
+	}
+	if len(show.Limits) == 0 || len(show.Erases) == 0 || len(show.Survives) == 0 {
+		t.Errorf("limits %v, erases %v, survives %v", show.Limits, show.Erases, show.Survives)
+	}
+	why := good[wire.Why](b, "ana", http.MethodGet, "/why?id=lab/i-1", nil)
+	if why.ID != "lab/i-1" || len(why.Facts) != 1 || len(why.Lines) != 1 {
+		t.Errorf("%+v", why)
+	}
+	log := good[wire.Log](b, "ana", http.MethodGet, "/log?id=lab/i-1", nil)
+	if len(log.Entries) != 1 || log.Entries[0].Who != "ana" || log.Entries[0].Verb != "registered" {
+		t.Errorf("%+v", log)
+	}
+	if log := good[wire.Log](b, "ana", http.MethodGet, "/log?id=lab/i-2", nil); len(log.Entries) != 0 {
+		t.Errorf("%+v", log)
+	}
+	for _, path := range []string{"/show", "/why", "/log"} {
+		b.bad("ana", http.MethodGet, path+"?id=lab/i-77", nil, 404, "not_found", "lab/i-77")
+		b.bad("ana", http.MethodGet, path+"?id=i-1", nil, 400, "invalid", "ACCOUNT/ID")
+	}
+	b.bad("ana", http.MethodGet, "/show?id=nowhere/i-1", nil, 404, "not_found", "known: lab")
+	b.bad("ana", http.MethodGet, "/log?limit=0", nil, 400, "invalid")
+}
+
+func TestFindings(t *testing.T) {
+	b := leased(t)
+	b.put(func(tx *store.Tx) error {
+		id := b.cloud.ID(guard.Instance, "i-2")
+		return cmpErr(
+			tx.Findings.Put(guard.Finding{ID: "a", Rule: guard.RuleUnregistered, Subject: "lab/i-2", Resource: id, Title: "nobody owns it", Opened: start, Wastes: guard.MustMoney("6.32CNY")}),
+			tx.Findings.Put(guard.Finding{ID: "b", Rule: guard.RuleUnitMismatch, Subject: "lab/i-1", Resource: b.cloud.ID(guard.Instance, "i-1"), Urgent: true, Opened: start.Add(-time.Hour)}),
+			tx.CloseFinding(guard.Finding{ID: "c", Rule: guard.RuleExpired, Subject: "lab/i-1", Opened: start, Closed: start}))
+	})
+	out := good[wire.Findings](b, "ana", http.MethodGet, "/findings", nil)
+	if len(out.Findings) != 2 || out.Findings[0].ID != "b" || text(out.Findings[1].Wastes) != "6.32 CNY" {
+		t.Errorf("%+v, want the urgent one first", out.Findings)
+	}
+	if out := good[wire.Findings](b, "ana", http.MethodGet, "/findings?closed=true", nil); len(out.Findings) != 3 {
+		t.Errorf("%+v", out.Findings)
+	}
+	l := good[wire.List](b, "ana", http.MethodGet, "/resources", nil)
+	for _, it := range l.Items {
+		if it.ID == "i-2" && !slices.Equal(it.Findings, []string{"unregistered"}) {
+			t.Errorf("%+v", it.Findings)
+		}
+	}
+}
+
+// TestStatusNeedsAPerson: each trouble alone makes status speak up, in a
+// sentence that names it; without any it is silent.
+func TestStatusNeedsAPerson(t *testing.T) {
+	long := start.Add(-time.Hour)
+	for name, c := range map[string]struct {
+		trouble func(b *bench, tx *store.Tx) error
+		words   []string
+	}{
+		"nothing": {func(*bench, *store.Tx) error { return nil }, nil},
+		"mismatch": {func(b *bench, tx *store.Tx) error {
+			return tx.Accounts.Put(guard.AccountStatus{Name: "lab", Identity: guard.Identity{ID: "acct-lab"}, Mismatch: "acct-2", Polled: start})
+		}, []string{"account lab", "acct-2"}},
+		"unreachable": {func(b *bench, tx *store.Tx) error {
+			return tx.Accounts.Put(guard.AccountStatus{Name: "lab", Failing: long, Error: "no route", Polled: long})
+		}, []string{"account lab cannot be read since 2026-03-06T17:00:00+08:00", "no route"}},
+		"one failed poll": {func(b *bench, tx *store.Tx) error {
+			return tx.Accounts.Put(guard.AccountStatus{Name: "lab", Failing: start.Add(-time.Second), Error: "no route", Polled: long})
+		}, nil},
+		"blind": {func(b *bench, tx *store.Tx) error {
+			return tx.Scopes.Put(guard.ScopeStatus{Account: "lab", Kind: guard.Instance, Scope: "zone-b", Failing: long, Error: "503", Complete: long})
+		}, []string{"zone-b", "503"}},
+		"blocked": {func(b *bench, tx *store.Tx) error {
+			return tx.Releases.Put(guard.Release{ID: "r", Target: b.cloud.ID(guard.Instance, "i-1"), State: guard.ReleaseBlocked, Reason: guard.BlockSurprise, BlockedAt: long})
+		}, []string{"lab/i-1 is blocked (surprise)", "guard release lab/i-1"}},
+		"undelivered": {func(b *bench, tx *store.Tx) error {
+			return tx.Queue(guard.Message{ID: "m", Channel: "slack", Title: "i-1 ends", CreatedAt: start, Attempts: 3, LastError: "channel_not_found"})
+		}, []string{"1 messages to slack", "channel_not_found"}},
+		"just queued": {func(b *bench, tx *store.Tx) error {
+			return tx.Queue(guard.Message{ID: "m", Channel: "slack", CreatedAt: start})
+		}, nil},
+		"stale loop": {func(b *bench, tx *store.Tx) error {
+			b.health.Loops = []wire.Loop{{Name: "meter", Last: &long, Stale: true}}
+			return nil
+		}, []string{"loop meter stands still"}},
+		"stalled": {func(b *bench, tx *store.Tx) error {
+			return tx.Findings.Put(guard.Finding{ID: "f", Rule: guard.RuleReleaseStalled, Subject: "lab/i-1", Title: "lab/i-1 still lives"})
+		}, []string{"lab/i-1 still lives"}},
+		"account gone from the configuration": {func(b *bench, tx *store.Tx) error {
+			return tx.Leases.Put(guard.Lease{ID: "l", Resource: guard.ResourceID{Account: "old", Kind: guard.Instance, ID: "i-1"}, Status: guard.LeaseActive})
+		}, []string{"account old is not configured", "1 open leases"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.put(func(tx *store.Tx) error { return c.trouble(b, tx) })
+			out := good[wire.Status](b, "ana", http.MethodGet, "/status", nil)
+			all := strings.Join(out.Attention, "\n")
+			if (len(out.Attention) > 0) != (len(c.words) > 0) {
+				t.Errorf("attention %q", all)
+			}
+			for _, w := range c.words {
+				if !strings.Contains(all, w) {
+					t.Errorf("attention %q says nothing of %q", all, w)
+				}
+			}
+		})
+	}
+}
+
+func TestStatusCounts(t *testing.T) {
+	b := leased(t)
+	out := good[wire.Status](b, "ana", http.MethodGet, "/status", nil)
+	if c := out.Counts; c.Instances != 8 || c.Registered != 1 || c.Unregistered != 7 || c.NoPrice != 2 {
+		t.Errorf("counts %+v", c)
+	}
+	// 240 + 6.32 + 4 × 2 + 600 GB of disk at 0.35 a month of 730 h.
+	if !slices.Equal(out.Burn, []string{"254.61 CNY"}) || out.TimeZone != "Asia/Shanghai" || out.Deployment != b.ledger.Deployment() {
+		t.Errorf("%+v", out)
+	}
+	if a := out.Accounts; len(a) != 1 || a[0].State != "ok" || a[0].Identity != "acct-lab" || a[0].Mode != "enforce" {
+		t.Errorf("accounts %+v", a)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	b := newBench(t)
+	if status, _ := b.call("", http.MethodGet, "/healthz", nil); status != http.StatusOK {
+		t.Errorf("status %d", status)
+	}
+	b.health = wire.Health{Loops: []wire.Loop{{Name: "meter", Stale: true}}}
+	status, body := b.call("", http.MethodGet, "/healthz", nil)
+	if h := decode[wire.Health](b, body); status != http.StatusServiceUnavailable || h.OK || len(h.Loops) != 1 {
+		t.Errorf("status %d, %+v", status, h)
+	}
+}
+
+func TestWrongRequests(t *testing.T) {
+	b := newBench(t)
+	b.bad("", http.MethodGet, "/nothing", nil, 404, "not_found", "/v1/nothing")
+	b.bad("", http.MethodPost, "/register", map[string]any{"id": "lab/i-1", "ttll": "1h"}, 400, "invalid", "ttll")
+	b.bad("", http.MethodPost, "/register", map[string]any{"id": 7}, 400, "invalid")
+	b.bad("", http.MethodPost, "/register", map[string]any{}, 400, "invalid", "id")
+	r := httptest.NewRequest(http.MethodPost, "/v1/release", strings.NewReader(`{"ids":["lab/i-1"]}`))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Origin", "https://evil.example")
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	w := httptest.NewRecorder()
+	b.h.ServeHTTP(w, r)
+	if _, ok := b.openRelease("i-1"); w.Code != http.StatusForbidden || ok {
+		t.Errorf("a page in a browser got %d: %s", w.Code, w.Body)
+	}
+}
+
+func TestOpenAPI(t *testing.T) {
+	b := newBench(t)
+	w := httptest.NewRecorder()
+	b.h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/openapi.json", nil))
+	var doc struct {
+		Paths map[string]any
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &doc); err != nil || len(doc.Paths) != 14 {
+		t.Errorf("%d paths, %v: %.200s", len(doc.Paths), err, w.Body)
+	}
+	w = httptest.NewRecorder()
+	b.h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/docs", nil))
+	if w.Code != http.StatusNotFound {
+		t.Errorf("the docs page answers %d", w.Code)
+	}
+}
+
+// TestCaller: the kernel says who is at the other end of the socket, and that
+// name owns what it registers and stands in the journal.
+func TestCaller(t *testing.T) {
+	b := newBench(t)
+	me, err := user.Current()
+	if err != nil {
+		t.Skip(err)
+	}
+	sock := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", sock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := &http.Server{Handler: b.h, ConnContext: api.ConnContext}
+	go srv.Serve(l)
+	defer srv.Close()
+	c := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", sock)
+	}}}
+	defer c.CloseIdleConnections()
+	resp, err := c.Post("http://guard/v1/register", "application/json", strings.NewReader(`{"id":"lab/i-1","ttl":"1h"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if lease, _ := b.lease("i-1"); resp.StatusCode != http.StatusOK || lease.Owner != me.Username {
+		t.Errorf("%d: owner %q, want %q", resp.StatusCode, lease.Owner, me.Username)
+	}
+	if j := b.journal(); len(j) != 1 || j[0] != fmt.Sprintf("%s registered lab/i-1", me.Username) {
+		t.Errorf("journal %q", j)
+	}
+}
