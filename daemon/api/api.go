@@ -26,8 +26,8 @@ import (
 )
 
 // Options is what the API works with. Functions are asked anew at each request,
-// so that a reload needs no new handler. All of them but Channels, Version and
-// Log must be there.
+// so that a reload needs no new handler. All of them but Channels, Backup, Version
+// and Log must be there.
 type Options struct {
 	Ledger *store.Ledger
 	// Account is the configured account of a name.
@@ -39,11 +39,14 @@ type Options struct {
 	Rules func() policy.Rules
 	// Location is the zone in which people read and write times.
 	Location func() *time.Location
-	// Channels are the names of the channels that are told of an order.
+	// Channels are the names of the configured channels.
 	Channels func() []string
 	// Why gives the facts behind what guard decides about a resource, and the
 	// reasoning in lines (decide).
 	Why func(ctx context.Context, at guard.Instant, id guard.ResourceID) ([]guard.Fact, []string, error)
+	// Backup writes a proven copy of the ledger to a file on the daemon's machine;
+	// nil where there is no such thing.
+	Backup func(ctx context.Context, path string) error
 	// Health tells how the loops run. It must not touch the ledger.
 	Health  func(at guard.Instant) wire.Health
 	Version string
@@ -83,6 +86,7 @@ func New(o Options) http.Handler {
 	post(s, "protect", "Keep guard from touching a resource", s.protect)
 	post(s, "unprotect", "Let limits act again", s.unprotect)
 	post(s, "release", "Order the release of resources", s.release)
+	post(s, "backup", "Copy the ledger to a file on the daemon's machine", s.backup)
 	get(s, "resources", "What guard knows of", s.list)
 	get(s, "show", "Everything about one resource", s.show)
 	get(s, "why", "What guard decides about one resource, and why", s.why)

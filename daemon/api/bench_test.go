@@ -34,6 +34,7 @@ type bench struct {
 	at     guard.Instant
 	rules  policy.Rules
 	health wire.Health
+	copied string
 	h      http.Handler
 
 	mu    sync.Mutex
@@ -99,6 +100,7 @@ func newBench(t *testing.T, change ...func(*fake.Script)) *bench {
 		Why: func(_ context.Context, at guard.Instant, id guard.ResourceID) ([]guard.Fact, []string, error) {
 			return []guard.Fact{{Name: "state", Value: "running", Source: "provider", At: at.Wall}}, []string{"no rule asks for anything of " + id.String()}, nil
 		},
+		Backup: func(_ context.Context, path string) error { b.copied = path; return nil },
 		Health: func(guard.Instant) wire.Health { return b.health },
 	})
 	b.observe()

@@ -135,10 +135,16 @@ func (b *book) family(o guard.Observed) []member {
 	return out
 }
 
-func segments(family []member) []guard.Segment {
+// segments are a family's, without those that count to another lease: a box may
+// have had one before.
+func segments(family []member, lease string) []guard.Segment {
 	var segs []guard.Segment
 	for _, m := range family {
-		segs = append(segs, m.metered.Segments...)
+		for _, s := range m.metered.Segments {
+			if lease == "" || s.Lease == "" || s.Lease == lease {
+				segs = append(segs, s)
+			}
+		}
 	}
 	return segs
 }
@@ -172,8 +178,10 @@ func rateOf(o guard.Observed, m guard.Metered, l *guard.Lease) guard.Rate {
 	return rate
 }
 
-// spentBy is what a family has spent until now.
-func spentBy(family []member, now time.Time) spend.Total { return spend.Spent(segments(family), now) }
+// spentBy is what a family has spent for a lease until now.
+func spentBy(family []member, lease string, now time.Time) spend.Total {
+	return spend.Spent(segments(family, lease), now)
+}
 
 // tagsOf is what a resource is tagged with, at the provider and in its lease.
 func tagsOf(o guard.Observed, l *guard.Lease) map[string]string {

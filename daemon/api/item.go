@@ -47,11 +47,11 @@ func (s *server) item(b *book, o guard.Observed, now time.Time) wire.Item {
 			it.State, it.Release = string(guard.LeaseReleased), string(guard.ReleaseDone)
 		}
 	}
-	family := []member{{o, b.metered[key]}}
+	family, whose := []member{{o, b.metered[key]}}, ""
 	if lease != nil {
-		family = b.family(o)
+		family, whose = b.family(o), lease.ID
 	}
-	spent(&it, family, now)
+	spent(&it, family, whose, now)
 	return it
 }
 
@@ -72,8 +72,8 @@ func (s *server) leased(it *wire.Item, l guard.Lease, p guard.Plan, now time.Tim
 
 // spent fills in what a family has spent: in the cap's currency first, else in
 // the one that is there.
-func spent(it *wire.Item, family []member, now time.Time) {
-	total := spentBy(family, now)
+func spent(it *wire.Item, family []member, lease string, now time.Time) {
+	total := spentBy(family, lease, now)
 	it.SpendAtLeast = len(total.Unknown) > 0
 	main := ""
 	if it.Budget != nil {

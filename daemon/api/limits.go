@@ -23,7 +23,7 @@ func (s *server) solve(b *book, o guard.Observed, l guard.Lease, acct *providers
 		plan.Deadlines = append(plan.Deadlines, guard.Deadline{Reason: guard.DeadlineExpiry, Limit: l.ExpiresAt, Due: l.ExpiresAt})
 	}
 	if l.Budget.IsSet() {
-		segs := segments(family)
+		segs := segments(family, l.ID)
 		if d, ok := spend.Landing(segs, l.Budget, lead, at.Wall); ok {
 			plan.Deadlines = append(plan.Deadlines, d)
 		}

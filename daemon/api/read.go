@@ -140,9 +140,9 @@ func (s *server) fill(v *store.View, b *book, o guard.Observed, at guard.Instant
 		out.ReadAt = s.local(sc.Complete)
 	}
 	acct, _ := s.Account(o.Resource.ID.Account)
-	family := []member{{o, b.metered[key]}}
+	family, whose := []member{{o, b.metered[key]}}, ""
 	if l, ok := b.leases[key]; ok {
-		family = b.family(o)
+		family, whose = b.family(o), l.ID
 		out.RegisteredAt = s.local(l.RegisteredAt)
 		for _, h := range l.Holds {
 			if h.Until.After(at.Wall) {
@@ -158,7 +158,7 @@ func (s *server) fill(v *store.View, b *book, o guard.Observed, at guard.Instant
 		}
 	}
 	for _, m := range family {
-		out.Family = append(out.Family, s.part(b, m, at))
+		out.Family = append(out.Family, s.part(m, whose, at))
 	}
 	for _, f := range b.findings[key] {
 		out.Findings = append(out.Findings, s.wireFinding(f))
@@ -175,14 +175,14 @@ func (s *server) fill(v *store.View, b *book, o guard.Observed, at guard.Instant
 	return err
 }
 
-func (s *server) part(b *book, m member, at guard.Instant) wire.Part {
+func (s *server) part(m member, lease string, at guard.Instant) wire.Part {
 	r := m.observed.Resource
 	p := wire.Part{ID: r.ID.String(), Kind: string(r.ID.Kind), State: string(r.State), Rate: wireRate(rateOf(m.observed, m.metered, nil))}
 	if !m.observed.Live() {
 		p.State = string(guard.StateGone)
 	}
 	var it wire.Item
-	spent(&it, []member{m}, at.Wall)
+	spent(&it, []member{m}, lease, at.Wall)
 	p.Spend = it.Spend
 	return p
 }

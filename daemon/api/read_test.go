@@ -262,7 +262,7 @@ func TestOpenAPI(t *testing.T) {
 	var doc struct {
 		Paths map[string]any
 	}
-	if err := json.Unmarshal(w.Body.Bytes(), &doc); err != nil || len(doc.Paths) != 14 {
+	if err := json.Unmarshal(w.Body.Bytes(), &doc); err != nil || len(doc.Paths) != 15 {
 		t.Errorf("%d paths, %v: %.200s", len(doc.Paths), err, w.Body)
 	}
 	w = httptest.NewRecorder()
@@ -301,6 +301,19 @@ func TestCaller(t *testing.T) {
 		t.Errorf("%d: owner %q, want %q", resp.StatusCode, lease.Owner, me.Username)
 	}
 	if j := b.journal(); len(j) != 1 || j[0] != fmt.Sprintf("%s registered lab/i-1", me.Username) {
+		t.Errorf("journal %q", j)
+	}
+}
+
+func TestBackup(t *testing.T) {
+	b := newBench(t)
+	b.bad("ana", http.MethodPost, "/backup", wire.BackupRequest{To: "ledger.db"}, 400, "invalid", "absolute")
+	b.bad("ana", http.MethodPost, "/backup", wire.BackupRequest{To: "/a/../etc/x"}, 400, "invalid", "absolute")
+	out := good[wire.BackupAnswer](b, "ana", http.MethodPost, "/backup", wire.BackupRequest{To: "/backup/monday.db"})
+	if out.Path != "/backup/monday.db" || b.copied != out.Path {
+		t.Errorf("%+v, copied to %q", out, b.copied)
+	}
+	if j := b.journal(); len(j) != 1 || !strings.HasPrefix(j[0], "ana backed up") {
 		t.Errorf("journal %q", j)
 	}
 }

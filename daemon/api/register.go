@@ -385,7 +385,7 @@ func (s *server) affordable(c *scene, l guard.Lease) error {
 		return faultf(guard.ErrCurrency, "cannot keep %s under %s: it bills in %s (%s), and guard never converts for a cap", id, l.Budget, rate.Currency(), rate.Quote()).
 			hinted("Give the budget in %s.", rate.Currency())
 	}
-	spent := spentBy(family, c.at.Wall).In(l.Budget.Currency())
+	spent := spentBy(family, l.ID, c.at.Wall).In(l.Budget.Currency())
 	since := c.observed.Resource.Created
 	if since.IsZero() {
 		since = c.observed.FirstSeen

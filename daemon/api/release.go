@@ -92,7 +92,7 @@ func (s *server) order(ctx context.Context, at guard.Instant, text, why string, 
 		return out
 	}
 	if out.Outcome == wire.OutcomeOrdered || out.Outcome == wire.OutcomeUnder {
-		s.kick("release/"+account, "decide", "notify")
+		s.kick("decide", "release/"+account)
 	}
 	out.Name = c.observed.Resource.Name
 	return out
@@ -180,19 +180,14 @@ func (s *server) allowed(c *scene) error {
 	return nil
 }
 
-// ordered is the release as a person ordered it, with the notice of it; what
-// was planned for the same resource gives way.
+// ordered is the release as a person ordered it; decide queues the notice of it
+// and lets it go on. What was planned for the same resource gives way.
 func (s *server) ordered(c *scene, why string, out *wire.ReleaseOutcome) edit {
 	text := "ordered by " + c.who
 	if why != "" {
 		text += ": " + why
 	}
 	r := release.New(c.observed, c.lease, guard.ActRelease, guard.CausePerson, c.who, text, c.at.Wall, c.at.Wall, c.at.Wall)
-	r = release.Step(r, release.Input{At: c.at.Wall, Configured: true, Noticed: true}).Release
-	notices := s.notices(c, r)
-	if len(notices) > 0 {
-		r.Notice = notices[0].ID
-	}
 	e := edit{entry: c.entry("ordered", "release "+text, nil)}
 	e.entry.Data = map[string]string{"release": r.ID}
 	if !c.inLedger {
@@ -208,33 +203,10 @@ func (s *server) ordered(c *scene, why string, out *wire.ReleaseOutcome) edit {
 				return err
 			}
 		}
-		for _, m := range notices {
-			if err := tx.Queue(m); err != nil {
-				return err
-			}
-		}
 		return tx.Releases.Put(r)
 	}
 	out.Outcome, out.Text = wire.OutcomeOrdered, "release ordered; guard reads it once more, ends it and proves that (guard show "+r.Target.String()+")"
 	return e
-}
-
-// notices tell the channels of an order, one message each.
-func (s *server) notices(c *scene, r guard.Release) []guard.Message {
-	name := r.Target.String()
-	if n := c.observed.Resource.Name; n != "" {
-		name += " (" + n + ")"
-	}
-	var lines []string
-	if c.lease != nil && c.lease.Status.Open() {
-		lines = append(lines, fmt.Sprintf("Purpose: %s. Owner: %s.", orNone(c.lease.Purpose), orNone(c.lease.Owner)))
-	}
-	var out []guard.Message
-	for _, channel := range s.Channels() {
-		out = append(out, guard.Message{ID: channel + "|" + r.ID + "|ordered", Channel: channel, Thread: r.Target.Key(),
-			About: []guard.ResourceID{r.Target}, Release: r.ID, Title: name + ": release " + r.Why, Lines: lines, CreatedAt: c.at.Wall})
-	}
-	return out
 }
 
 // fromWire makes the error of a single order the error of the request.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -199,6 +200,24 @@ func (s *server) messages(v *store.View, at guard.Instant, out *wire.Status) err
 			slices.MinFunc(ms, func(a, b wire.Undelivered) int { return a.Since.Compare(b.Since) }).Since.Format(time.RFC3339), ms[0].Title), ms[0].Error)
 	}
 	return nil
+}
+
+// backup copies the ledger while work goes on.
+func (s *server) backup(ctx context.Context, at guard.Instant, in wire.BackupRequest) (wire.BackupAnswer, error) {
+	out := wire.BackupAnswer{Now: s.now(at), Path: in.To}
+	if s.Backup == nil {
+		return out, faultf(guard.ErrUnsupported, "this guardd has no ledger file to copy")
+	}
+	if !filepath.IsAbs(in.To) || filepath.Clean(in.To) != in.To {
+		return out, faultf(guard.ErrInvalid, "to: %q is not an absolute path; guardd writes the file on its own machine", clip(in.To))
+	}
+	if err := s.Backup(ctx, in.To); err != nil {
+		return out, err
+	}
+	err := s.Ledger.Update(ctx, func(tx *store.Tx) error {
+		return tx.Journal(guard.JournalEntry{At: at.Wall, Who: caller(ctx), Verb: "backed up", Text: "the ledger was copied to " + in.To})
+	})
+	return out, err
 }
 
 type healthOut struct {

@@ -28,8 +28,8 @@ const (
 	DefaultAddr = "unix:/run/guard/guard.sock"
 	// DefaultTimeout is how long a silent daemon is waited for.
 	DefaultTimeout = 5 * time.Second
-	// slowest bounds a call to a daemon that lives: a registration reads the
-	// cloud, and a cloud may be slow.
+	// slowest bounds a call to a daemon that lives, where the caller's context
+	// does not: a registration reads the cloud, and a cloud may be slow.
 	slowest = 2 * time.Minute
 	// mostBytes bounds an answer; a list of 10,000 resources is about 10 MB.
 	mostBytes = 64 << 20
@@ -178,8 +178,11 @@ type reply struct {
 // watch sends the request and, while no answer comes, makes sure that there is
 // somebody to wait for.
 func (c *Client) watch(ctx context.Context, method, target string, body []byte) reply {
-	ctx, cancel := context.WithTimeout(ctx, slowest)
-	defer cancel()
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, slowest)
+		defer cancel()
+	}
 	answered := make(chan reply, 1)
 	go func() { answered <- c.send(ctx, method, target, body) }()
 	half := c.timeout / 2

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"guard/daemon/wire"
 )
@@ -123,4 +124,15 @@ func (c *Client) Health(ctx context.Context) (wire.Health, error) {
 	}
 	err := r.decode(c.addr, &out)
 	return out, err
+}
+
+// backupFor bounds a backup: a ledger of years is some hundred megabytes.
+const backupFor = 30 * time.Minute
+
+// Backup makes the daemon copy its ledger to a file on its own machine.
+func (c *Client) Backup(ctx context.Context, to string) error {
+	ctx, cancel := context.WithTimeout(ctx, backupFor)
+	defer cancel()
+	_, err := call[wire.BackupAnswer](ctx, c, http.MethodPost, "/backup", nil, wire.BackupRequest{To: to})
+	return err
 }

@@ -197,3 +197,14 @@ type Health struct {
 	Version string `json:"version,omitempty"`
 	Loops   []Loop `json:"loops,omitempty"`
 }
+
+// BackupRequest is the body of POST /v1/backup: a file on the daemon's machine.
+type BackupRequest struct {
+	To string `json:"to"`
+}
+
+// BackupAnswer tells where the copy is.
+type BackupAnswer struct {
+	Now  time.Time `json:"now"`
+	Path string    `json:"path"`
+}
