@@ -43,7 +43,7 @@ type Finding struct {
 	Title string `json:"title"`
 	Facts []Fact `json:"facts,omitzero"`
 	// Wastes is what it costs per hour, where known.
-	Wastes Money `json:"wastes,omitzero"`
+	Wastes Money `json:"wastes"`
 	Urgent bool  `json:"urgent,omitzero"`
 	// Said is the stages already told ("warn 1h", "80%"), so that none is
 	// told twice.
@@ -157,8 +157,8 @@ type Receipt struct {
 	ProvenAt  time.Time     `json:"proven_at"`
 	Took      time.Duration `json:"took"` // from the accepted call until it was gone
 	Spend     []Money       `json:"spend,omitzero"`
-	Budget    Money         `json:"budget,omitzero"`
-	Unspent   Money         `json:"unspent,omitzero"`
+	Budget    Money         `json:"budget"`
+	Unspent   Money         `json:"unspent"`
 	Leftovers []ResourceID  `json:"leftovers,omitzero"` // what still bills
 	Attempts  int           `json:"attempts"`
 }

@@ -39,7 +39,7 @@ type Lease struct {
 	Owner           string    `json:"owner"`
 	RegisteredAt    time.Time `json:"registered_at"`
 	ExpiresAt       time.Time `json:"expires_at,omitzero"`
-	Budget          Money     `json:"budget,omitzero"` // the cap; unset: none
+	Budget          Money     `json:"budget"` // the cap; unset: none
 	// Price is the whole machine's rate as a person stated it; it overrides.
 	Price   Rate              `json:"price,omitzero"`
 	Tags    map[string]string `json:"tags,omitzero"`

@@ -12,8 +12,9 @@ import (
 // each Per. The zero Rate is unknown. A rate of nothing counts as unknown too
 // (catalogues write 0 where they mean "no price") unless Free says otherwise.
 type Rate struct {
-	// Amount is the price of one unit for one Per, in its currency.
-	Amount Money `json:"amount,omitzero"`
+	// Amount is the price of one unit for one Per, in its currency. It is never
+	// left out of JSON: omitzero would ask Money.IsZero and drop a free price.
+	Amount Money `json:"amount"`
 	// Per is the period the amount is for: time.Hour, Month, time.Second.
 	Per time.Duration `json:"per,omitzero"`
 	// Units is how many units are billed, a decimal: "8" GPUs, "500" GB. Empty

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"guard"
+	"guard/policy"
 	"guard/providers"
 	"guard/store"
 )
@@ -23,10 +24,10 @@ const (
 
 // Config is what a Loop needs.
 type Config struct {
-	Ledger   *store.Ledger
-	Accounts []*providers.Account
-	// Over is the percentage of price_changed; 0 means its default.
-	Over int
+	Ledger *store.Ledger
+	// Account finds a configured account.
+	Account func(name string) (*providers.Account, bool)
+	Rules   policy.Rules
 	// Kick asks for another loop to run soon, Sweep for a listing of an account's
 	// volumes and the like; nil where nobody listens.
 	Kick  func(loop string)
@@ -36,12 +37,12 @@ type Config struct {
 
 // Loop is the meter, for all accounts.
 type Loop struct {
-	ledger   *store.Ledger
-	accounts map[string]*providers.Account
-	over     int
-	kick     func(string)
-	sweep    func(string)
-	log      *slog.Logger
+	ledger  *store.Ledger
+	account func(string) (*providers.Account, bool)
+	over    int
+	kick    func(string)
+	sweep   func(string)
+	log     *slog.Logger
 
 	leads   map[string]time.Duration // by account, as measured
 	leadsAt guard.Instant
@@ -49,10 +50,7 @@ type Loop struct {
 
 // New makes a meter.
 func New(c Config) *Loop {
-	l := &Loop{ledger: c.Ledger, accounts: map[string]*providers.Account{}, over: c.Over, kick: c.Kick, sweep: c.Sweep, log: c.Log}
-	for _, a := range c.Accounts {
-		l.accounts[a.Name] = a
-	}
+	l := &Loop{ledger: c.Ledger, account: c.Account, over: c.Rules.PriceChanged.Over, kick: c.Kick, sweep: c.Sweep, log: c.Log}
 	if l.kick == nil {
 		l.kick = func(string) {}
 	}
@@ -81,9 +79,11 @@ func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error
 		return at.Add(time.Minute), fmt.Errorf("meter: write segments: %w", err)
 	}
 	if metered {
+		next := b.next
 		if b, err = l.load(ctx, at); err != nil {
 			return at.Add(time.Minute), fmt.Errorf("meter: read the ledger: %w", err)
 		}
+		b.next = guard.Earliest(b.next, next)
 	}
 	planned, err := l.plan(ctx, b)
 	if err != nil {
@@ -92,7 +92,7 @@ func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error
 	if metered || planned {
 		l.kick("decide")
 	}
-	return b.next(l), nil
+	return b.next, nil
 }
 
 // book is one consistent reading of the ledger.
@@ -105,14 +105,13 @@ type book struct {
 	plans    map[string]guard.Plan
 	complete map[string]time.Time // by scope key
 	segments map[string][]guard.Segment
-	// waits are the moments at which a second reading can settle something.
-	waits []time.Time
+	next     guard.Instant // when the meter wants to run again
 }
 
 func (l *Loop) load(ctx context.Context, at guard.Instant) (*book, error) {
-	b := &book{at: at, observed: map[string]guard.Observed{}, metered: map[string]guard.Metered{}, leaseOf: map[string]guard.Lease{},
+	b := &book{at: at, next: at.Add(idle), observed: map[string]guard.Observed{}, metered: map[string]guard.Metered{}, leaseOf: map[string]guard.Lease{},
 		plans: map[string]guard.Plan{}, complete: map[string]time.Time{}, segments: map[string][]guard.Segment{}}
-	return b, l.ledger.View(ctx, func(v *store.View) error {
+	err := l.ledger.View(ctx, func(v *store.View) error {
 		for s, err := range v.Scopes.All("") {
 			if err != nil {
 				return err
@@ -160,6 +159,15 @@ func (l *Loop) load(ctx context.Context, at guard.Instant) (*book, error) {
 		}
 		return l.measure(v, at)
 	})
+	return b, err
+}
+
+// poll is how often an account is read.
+func (l *Loop) poll(account string) time.Duration {
+	if a, ok := l.account(account); ok && a.Poll > 0 {
+		return a.Poll
+	}
+	return idle
 }
 
 // measure takes the longest of each account's last releases from time to time.
@@ -180,29 +188,12 @@ func (l *Loop) measure(v *store.View, at guard.Instant) error {
 	return nil
 }
 
-func (b *book) wait(until time.Time) { b.waits = append(b.waits, until) }
-
-// next is the earliest moment that something waits for, or a long rest.
-func (b *book) next(l *Loop) guard.Instant {
-	next := b.at.Add(idle)
-	for _, w := range b.waits {
-		due := b.at.Reach(w)
-		if !b.at.Before(due) {
-			// Its reading is overdue: look again with the next poll.
-			due = b.at.Add(l.shortest())
-		}
-		next = guard.Earliest(next, due)
+// wait has the meter run again at a moment, or a poll from now where that is
+// past: then the reading that it waits for is overdue.
+func (b *book) wait(until time.Time, poll time.Duration) {
+	due := b.at.Reach(until)
+	if !b.at.Before(due) {
+		due = b.at.Add(poll)
 	}
-	return next
-}
-
-// shortest is the shortest poll of all accounts.
-func (l *Loop) shortest() time.Duration {
-	d := idle
-	for _, a := range l.accounts {
-		if a.Poll > 0 {
-			d = min(d, a.Poll)
-		}
-	}
-	return d
+	b.next = guard.Earliest(b.next, due)
 }

@@ -52,7 +52,6 @@ func (l *Loop) meter(ctx context.Context, b *book) (bool, error) {
 	if len(keys) == 0 {
 		return false, nil
 	}
-	b.waits = nil
 	return true, l.ledger.UpdateEach(ctx, len(keys), func(tx *store.Tx, i int) error { return l.fold(tx, b, keys[i]) })
 }
 
@@ -93,8 +92,8 @@ func (l *Loop) fold(tx *store.Tx, b *book, key string) error {
 // input gathers what Fold judges; false for an account that is not configured,
 // whose adapter alone knows how it bills.
 func (l *Loop) input(b *book, o guard.Observed, m guard.Metered, lease guard.Lease) (spend.Input, bool) {
-	a := l.accounts[o.Resource.ID.Account]
-	if a == nil {
+	a, ok := l.account(o.Resource.ID.Account)
+	if !ok {
 		return spend.Input{}, false
 	}
 	return spend.Input{Observed: o, Metered: m, Lease: lease.ID, Price: lease.Price, Truths: a.Provider.Truths(),
@@ -123,7 +122,7 @@ func (b *book) doubt(l *Loop, in spend.Input, m guard.Metered) {
 
 // second waits for a reading of a resource; one that is only swept is asked for.
 func (b *book) second(l *Loop, id guard.ResourceID, when time.Time) {
-	b.wait(when)
+	b.wait(when, l.poll(id.Account))
 	if id.Kind != guard.Instance && !b.at.Wall.Before(when) {
 		l.sweep(id.Account)
 	}

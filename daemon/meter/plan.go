@@ -99,7 +99,7 @@ func before(p guard.Plan, reason guard.DeadlineReason) *guard.Deadline {
 // declares, or the longest of the account's last releases.
 func (l *Loop) lead(account string) time.Duration {
 	lead := l.leads[account]
-	if a := l.accounts[account]; a != nil {
+	if a, ok := l.account(account); ok {
 		lead = max(lead, a.Provider.Truths().ReleaseLead)
 	}
 	return lead
@@ -108,10 +108,7 @@ func (l *Loop) lead(account string) time.Duration {
 // sight is what stands behind the money of a lease: the oldest reading of
 // anything that still bills.
 func (l *Loop) sight(b *book, lease guard.Lease, segs []guard.Segment) spend.Sight {
-	s := spend.Sight{At: b.at.Wall, Read: b.at.Wall, Poll: idle, Doubtful: spend.Doubtful(segs), Why: "the spend of its family was counted anew"}
-	if a := l.accounts[lease.Resource.Account]; a != nil && a.Poll > 0 {
-		s.Poll = a.Poll
-	}
+	s := spend.Sight{At: b.at.Wall, Read: b.at.Wall, Poll: l.poll(lease.Resource.Account), Doubtful: spend.Doubtful(segs), Why: "the spend of its family was counted anew"}
 	for _, seg := range segs {
 		if seg.Provisional > 0 && seg.Was != nil {
 			s.Why = "the price of " + seg.Resource.String() + " changed from " + seg.Was.String() + " to " + seg.Rate.String()
@@ -132,16 +129,12 @@ func (l *Loop) sight(b *book, lease guard.Lease, segs []guard.Segment) spend.Sig
 func (b *book) candidates(l *Loop, lease guard.Lease, p guard.Plan) {
 	for _, d := range p.Deadlines {
 		if d.NotBefore.After(b.at.Wall) {
-			b.wait(d.NotBefore)
+			b.wait(d.NotBefore, idle)
 		}
 		if d.Candidate == nil {
 			continue
 		}
-		poll := idle
-		if a := l.accounts[lease.Resource.Account]; a != nil && a.Poll > 0 {
-			poll = a.Poll
-		}
-		when := d.Candidate.First.Add(spend.Agree * poll)
+		when := d.Candidate.First.Add(spend.Agree * l.poll(lease.Resource.Account))
 		for _, seg := range b.segments[lease.ID] {
 			if seg.To.IsZero() {
 				b.second(l, seg.Resource, when)

@@ -1,6 +1,7 @@
 package spend
 
 import (
+	"encoding/json"
 	"reflect"
 	"slices"
 	"testing"
@@ -283,4 +284,22 @@ func TestSegmentsAreWellFormed(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A price of nothing that is really the price must not come back from the ledger
+// as no price at all.
+func TestRatesSurviveTheLedger(t *testing.T) {
+	for _, r := range []guard.Rate{usd("2.4", time.Hour), {Amount: guard.ZeroMoney("USD"), Per: time.Hour, Free: true}, {}} {
+		b, err := json.Marshal(guard.Segment{Rate: r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back guard.Segment
+		if err := json.Unmarshal(b, &back); err != nil {
+			t.Fatal(err)
+		}
+		if back.Rate.Known() != r.Known() || !back.Rate.Same(r) {
+			t.Errorf("%v came back as %v (%s)", r, back.Rate, b)
+		}
+	}
 }
