@@ -96,3 +96,12 @@ func (f Facts) hourly() (guard.Money, bool) {
 	}
 	return f.Observed.Resource.BillingRate().Hourly()
 }
+
+// Names is every rule that Evaluate speaks for.
+func Names() []guard.Rule {
+	names := make([]guard.Rule, len(rules))
+	for i, r := range rules {
+		names[i] = r.name
+	}
+	return names
+}

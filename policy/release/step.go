@@ -11,7 +11,7 @@ import (
 // Step moves a release as far as what is known allows. It is pure and total: any
 // input gives a release in a state that the table allows from the one before.
 func Step(r guard.Release, in Input) Outcome {
-	s := stepper{r: r, in: in}
+	s := stepper{r: rebase(r, in), in: in}
 	// The longest way through the table in one step is blocked, noticed,
 	// intended, released.
 	for range 4 {
@@ -22,6 +22,36 @@ func Step(r guard.Release, in Input) Outcome {
 	s.page()
 	s.out.Release = s.r
 	return s.out
+}
+
+// rebase takes back times that lie ahead of now: they were written under a clock
+// that has been set back since, and would hold the release up for as long.
+func rebase(r guard.Release, in Input) guard.Release {
+	ahead := false
+	for _, t := range []*time.Time{&r.IntendedAt, &r.IssuedAt, &r.BlockedAt, &r.NoticedAt} {
+		if t.After(in.At.Add(time.Minute)) {
+			*t, ahead = in.At, true
+		}
+	}
+	if r.Paged.After(in.At) {
+		r.Paged = time.Time{}
+	}
+	most := 24 * time.Hour // a provider's hint may be long
+	switch {
+	case ahead:
+		most = 0
+	case r.State == guard.ReleaseNoticed, r.State == guard.ReleaseIssued:
+		most = time.Hour
+	case r.State == guard.ReleaseBlocked && r.Reason != guard.BlockUnreadable:
+		most = recheck(r.Reason)
+	}
+	if last := in.At.Add(most); r.NextAt.After(last) {
+		r.NextAt = last
+	}
+	if last := in.At.Add(in.Verify); r.VerifyBy.After(last) {
+		r.VerifyBy = last
+	}
+	return r
 }
 
 type stepper struct {
@@ -208,7 +238,7 @@ func (s *stepper) issued() bool {
 	case in.Look.Found == NotLooked:
 		return false
 	}
-	if blocked, ok := s.obstacle(); ok && in.Look.Protected != guard.Yes {
+	if blocked, ok := s.obstacle(); ok {
 		return blocked
 	}
 	alive := in.Look.Found == Same || in.Look.Found == Ending
@@ -257,7 +287,7 @@ func (s *stepper) blocked() bool {
 	case guard.BlockSurprise, guard.BlockClock:
 		gone = j.Standing == Stands
 	case guard.BlockProtected:
-		probe = j.Standing == Stands && readable && in.Look.Protected != guard.Yes
+		probe = j.Standing == Stands && readable && (in.Look.Protected != guard.Yes || in.Unprotect)
 	case guard.BlockPermission:
 		probe = readable
 	case guard.BlockUnreadable:
@@ -337,7 +367,7 @@ func (s *stepper) obstacle() (more, ok bool) {
 		return s.block(guard.BlockNotSame, cmpText(look.Err, "the ID names another thing than the one registered")), true
 	case look.Found == Unread && blockOf(look.Err) != "":
 		return s.block(blockOf(look.Err), "it cannot be read: "+text(look.Err)), true
-	case look.Found == Same && look.Protected == guard.Yes:
+	case look.Found == Same && look.Protected == guard.Yes && !s.in.Unprotect && s.r.State != guard.ReleaseIssued:
 		return s.block(guard.BlockProtected, "the provider's own protection is on"), true
 	}
 	return false, false

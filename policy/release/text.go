@@ -141,6 +141,15 @@ func Stalled(r guard.Release, s Scene) Said {
 		Lines: []string{fmt.Sprintf("Accepted at %s.", s.stamp(r.IssuedAt)), s.bills(), "guard asks again."}}
 }
 
+// Renotice is the notice after a block that made the first one stale.
+func Renotice(r guard.Release, s Scene) Said {
+	do, _ := verbs(r.Action)
+	return Said{Stage: fmt.Sprintf("notice %d", r.NoticedAt.Unix()),
+		Title: fmt.Sprintf("%s: what kept guard from it is gone, so guard will %s it after its notice", s.name(r), do),
+		Lines: []string{fmt.Sprintf("It was due at %s: %s.", s.stamp(r.Due), r.Why), s.bills(),
+			fmt.Sprintf("To keep it: guard extend %s --by 2h", r.Target)}}
+}
+
 // Released is the receipt.
 func Released(r guard.Release, s Scene) Said {
 	_, done := verbs(r.Action)

@@ -1,0 +1,171 @@
+package decide
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"guard"
+	"guard/policy"
+	"guard/policy/release"
+	"guard/store"
+)
+
+// change is everything that one subject's judgement writes, in one transaction.
+type change struct {
+	put     []guard.Finding
+	closed  []guard.Finding
+	release *guard.Release
+	told    []told
+	entries []guard.JournalEntry
+}
+
+// told is one thing that is said: to every channel, once.
+type told struct {
+	cause, stage string
+	message      guard.Message
+	opens        bool // it is the first that is said of a new finding
+}
+
+func (c change) empty() bool {
+	return len(c.put) == 0 && len(c.closed) == 0 && c.release == nil && len(c.told) == 0 && len(c.entries) == 0
+}
+
+// grouped returns the rule, where the change is one newly opened finding that
+// may share a message with others of its kind.
+func (c change) grouped() (guard.Rule, bool) {
+	if len(c.put) != 1 || len(c.closed) != 0 || c.release != nil || len(c.told) != 1 || !c.told[0].opens {
+		return "", false
+	}
+	switch rule := c.put[0].Rule; rule {
+	case guard.RuleUnregistered, guard.RuleReclaimed, guard.RuleOrphanVolume:
+		return rule, true
+	}
+	return "", false
+}
+
+// change compares a judgement with what is open. It is pure but for the
+// configuration: the same facts give the same writes.
+func (l *Loop) change(f policy.Facts, open []guard.Finding, out policy.Outcome) change {
+	var c change
+	stages := map[guard.Rule]string{} // what was said now, by rule
+	for _, v := range out.Verdicts {
+		i := slices.IndexFunc(open, func(o guard.Finding) bool { return o.Rule == v.Rule })
+		if i < 0 {
+			l.opened(f, v, &c, stages)
+			continue
+		}
+		l.still(f, v, open[i], &c, stages)
+	}
+	for _, o := range open {
+		if policy.Owned(o.Rule) && !slices.ContainsFunc(out.Verdicts, func(v policy.Verdict) bool { return v.Rule == o.Rule }) {
+			l.over(f, o, &c)
+		}
+	}
+	if !f.Resource().IsZero() {
+		l.plan(f, out, open, stages, &c)
+	}
+	return c
+}
+
+func (l *Loop) opened(f policy.Facts, v policy.Verdict, c *change, stages map[guard.Rule]string) {
+	last := v.Stages[len(v.Stages)-1]
+	n := guard.Finding{ID: policy.FindingID(v.Rule, v.Subject, f.At), Rule: v.Rule, Subject: v.Subject, Resource: v.Resource,
+		Lease: v.Lease, Since: v.Since, Opened: f.At, Title: last.Title, Facts: v.Facts, Wastes: v.Wastes, Urgent: v.Urgent,
+		Said: names(v.Stages)}
+	c.put = append(c.put, n)
+	c.told = append(c.told, told{n.ID, last.Name, policy.Told(n, last, f.At), true})
+	stages[v.Rule] = last.Name
+	c.entries = append(c.entries, entry(f, "found", n.Rule, last.Title))
+}
+
+// still brings an open finding up to date: a stage that is new is said.
+func (l *Loop) still(f policy.Facts, v policy.Verdict, o guard.Finding, c *change, stages map[guard.Rule]string) {
+	last := v.Stages[len(v.Stages)-1]
+	said := names(v.Stages)
+	fresh := !slices.Contains(o.Said, last.Name)
+	if !fresh && slices.Equal(said, o.Said) && v.Urgent == o.Urgent && v.Lease == o.Lease {
+		return
+	}
+	// What is not reached any more may be said again when it is.
+	o.Said, o.Urgent, o.Lease, o.Wastes = said, v.Urgent, v.Lease, v.Wastes
+	if fresh {
+		o.Title, o.Facts = last.Title, v.Facts
+		stages[v.Rule] = since(last.Name, f.At)
+		c.told = append(c.told, told{o.ID, stages[v.Rule], policy.Told(o, last, f.At), false})
+		c.entries = append(c.entries, entry(f, "told", o.Rule, last.Title))
+	}
+	c.put = append(c.put, o)
+}
+
+func (l *Loop) over(f policy.Facts, o guard.Finding, c *change) {
+	o.Closed = f.At
+	c.closed = append(c.closed, o)
+	c.entries = append(c.entries, entry(f, "over", o.Rule, o.Title))
+	if !policy.EndsQuietly(o) {
+		c.told = append(c.told, told{o.ID, "over", policy.Over(o, f.At, l.Zone), false})
+	}
+}
+
+func names(stages []policy.Stage) []string {
+	out := make([]string, len(stages))
+	for i, s := range stages {
+		out[i] = s.Name
+	}
+	return out
+}
+
+func entry(f policy.Facts, verb string, rule guard.Rule, text string) guard.JournalEntry {
+	e := guard.JournalEntry{At: f.At, Who: "guard", Verb: verb, Subject: f.Subject(), Text: text, Data: map[string]string{"rule": string(rule)}}
+	if f.Lease != nil {
+		e.Lease = f.Lease.ID
+	}
+	return e
+}
+
+// moves journals the transitions of a release.
+func moves(f policy.Facts, o release.Outcome, c *change) {
+	for _, m := range o.Moves {
+		c.entries = append(c.entries, guard.JournalEntry{At: f.At, Who: o.Release.By, Verb: string(m.To), Subject: o.Release.Target.String(),
+			Lease: o.Release.Lease, Text: m.Why, Data: map[string]string{"release": o.Release.ID, "from": string(m.From), "cause": string(o.Release.Cause)}})
+	}
+}
+
+// write puts a change into the ledger.
+func (l *Loop) write(tx *store.Tx, c change) error {
+	for _, f := range c.put {
+		if err := tx.Findings.Put(f); err != nil {
+			return err
+		}
+	}
+	for _, f := range c.closed {
+		if err := tx.CloseFinding(f); err != nil {
+			return err
+		}
+	}
+	if r := c.release; r != nil {
+		put := tx.Releases.Put
+		if !r.State.Open() {
+			put = tx.EndRelease
+		}
+		if err := put(*r); err != nil {
+			return err
+		}
+	}
+	for _, t := range c.told {
+		for _, m := range policy.Copies(l.Channels, t.cause, t.stage, t.message) {
+			if err := tx.Queue(m); err != nil {
+				return err
+			}
+		}
+	}
+	for _, e := range c.entries {
+		if err := tx.Journal(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// since is a stage's name for something that may be said more than once.
+func since(stage string, at time.Time) string { return fmt.Sprintf("%s %d", stage, at.Unix()) }

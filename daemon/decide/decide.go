@@ -1,0 +1,107 @@
+// Package decide turns what the ledger knows into findings, releases and
+// messages. It gathers the facts about each subject, has policy judge them,
+// compares that with what is open, and writes the difference: a change, its
+// journal entry and its messages in one transaction, which reads again whatever
+// it decides on.
+//
+// It makes no call to any cloud. It also judges, for daemon/release, whether a
+// release still stands right before it is carried out.
+package decide
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"guard"
+	"guard/policy"
+	"guard/providers"
+	"guard/store"
+)
+
+// Config is what the loop needs.
+type Config struct {
+	Ledger   *store.Ledger
+	Accounts []*providers.Account
+	Rules    policy.Rules
+	// Channels are the names of the channels that messages are queued for.
+	Channels []string
+	// Zone is how people read times; nil is UTC.
+	Zone *time.Location
+	// Boot tells this boot of the machine from others; "" where that is not known.
+	Boot string
+	// Kick asks the scheduler to run a loop now; nil where nobody listens.
+	Kick func(loop string)
+	Log  *slog.Logger // nil: silent
+}
+
+// Loop is the deciding loop, and the judge of releases.
+type Loop struct {
+	Config
+	accounts map[string]*providers.Account
+
+	mu    sync.Mutex
+	clock clock          // as of the last run
+	live  map[string]int // live instances of each account, as of the last run
+}
+
+// heartbeat is how often the loop runs at least, so that a gap in its runs means
+// that guard was away or asleep.
+const heartbeat = time.Minute
+
+// New makes the loop. It keeps nothing that the ledger does not have, too.
+func New(c Config) *Loop {
+	l := &Loop{Config: c, accounts: map[string]*providers.Account{}, live: map[string]int{}}
+	for _, a := range c.Accounts {
+		l.accounts[a.Name] = a
+	}
+	if l.Kick == nil {
+		l.Kick = func(string) {}
+	}
+	if l.Log == nil {
+		l.Log = slog.New(slog.DiscardHandler)
+	}
+	l.Log = l.Log.With("loop", l.Name())
+	return l
+}
+
+// Name is "decide".
+func (l *Loop) Name() string { return "decide" }
+
+// Once judges everything. It returns the next moment at which a judgement changes
+// by itself, at most a minute ahead.
+func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error) {
+	next := at.Add(heartbeat)
+	c, err := l.watchClock(ctx, at)
+	if err != nil {
+		return next, fmt.Errorf("decide: keep the clock: %w", err)
+	}
+	now := c.now(at)
+	if err := l.freshNotice(ctx, c, now); err != nil {
+		return next, fmt.Errorf("decide: mode changes: %w", err)
+	}
+	s, err := l.read(ctx)
+	if err != nil {
+		return next, fmt.Errorf("decide: read the ledger: %w", err)
+	}
+	s.now, s.clock = now, c
+	l.mu.Lock()
+	l.live = s.live
+	l.mu.Unlock()
+
+	p := l.compare(s)
+	if err := l.apply(ctx, s, p); err != nil {
+		return next, fmt.Errorf("decide: write: %w", err)
+	}
+	if !p.next.IsZero() {
+		if soon := at.Add(p.next.Sub(now)); soon.Before(next) {
+			next = soon
+		}
+	}
+	if !at.Before(next) {
+		next = at.Add(time.Second)
+	}
+	return next, nil
+}

@@ -1,0 +1,129 @@
+package decide
+
+import (
+	"fmt"
+	"time"
+
+	"guard"
+	"guard/policy"
+	"guard/policy/release"
+	"guard/store"
+)
+
+// surpriseValue is the ledger's value with the unforeseen releases of the last
+// hour, of all accounts.
+const surpriseValue = "decide/unforeseen"
+
+// ackWait is how soon a release that waits for its notice to be acknowledged is
+// judged again.
+const ackWait = 15 * time.Second
+
+// Judge says whether a release still stands, by the rules and by what was just
+// read of its target. It runs inside the transaction that makes the intent
+// durable, so that nothing can be changed between the two; like everything in an
+// update it may run more than once. Fresh is the target as just read, nil where
+// it could not be read.
+func (l *Loop) Judge(tx *store.Tx, at guard.Instant, r guard.Release, fresh *guard.Resource) (release.Judgement, error) {
+	l.mu.Lock()
+	c, live := l.clock, l.live[r.Target.Account]
+	l.mu.Unlock()
+	now := c.now(at)
+	f, err := l.facts(fromTx(tx), r.Target.Key(), r.Target.Account, now)
+	if err != nil {
+		return release.Judgement{}, err
+	}
+	if fresh != nil && f.Observed != nil {
+		o := *f.Observed
+		o.Resource = *fresh
+		f.Observed = &o
+	}
+	f.Release = &r
+	j := l.stands(f, r)
+	if j.Standing != release.Stands {
+		return j, nil
+	}
+	if now.Before(j.Due) {
+		if c.Untrusted && !at.Wall.Before(j.Due) {
+			return release.Judgement{Standing: release.Barred, Block: guard.BlockClock, Due: j.Due,
+				Why: fmt.Sprintf("guard's clock was stepped forward by %s and no provider's time confirms it; by the old time it is due at %s", c.Stepped, policy.Stamp(j.Due, l.Zone))}, nil
+		}
+		return j, nil
+	}
+	if j, err = l.acknowledged(tx, r, f, j, now); err != nil || now.Before(j.Due) {
+		return j, err
+	}
+	return l.bounded(tx, r, f, j, live, now)
+}
+
+// stands judges the release by the rules alone.
+func (l *Loop) stands(f policy.Facts, r guard.Release) release.Judgement {
+	void := func(why string) release.Judgement { return release.Judgement{Standing: release.Void, Why: why} }
+	if why := f.Untouchable(); why != "" {
+		return void("guard never touches it: " + why)
+	}
+	if f.Mode != guard.Enforce {
+		return void("the account is in observe mode")
+	}
+	if r.Cause == guard.CausePerson {
+		if p := f.Protection(l.Rules); p.On {
+			return release.Judgement{Standing: release.Barred, Block: guard.BlockProtected, Due: r.Due, Why: p.Why}
+		}
+		return release.Judgement{Standing: release.Stands, Due: r.Due, Why: r.Why}
+	}
+	act := policy.Evaluate(l.Rules, f).Act()
+	switch {
+	case act == nil:
+		return void("no limit calls for it any more")
+	case act.Action != r.Action:
+		return void(fmt.Sprintf("its limit asks for %s now, not %s", act.Action, r.Action))
+	case act.Block != "":
+		return release.Judgement{Standing: release.Barred, Block: act.Block, Due: act.Due, Why: act.BlockWhy}
+	}
+	return release.Judgement{Standing: release.Stands, Due: act.Due, Why: act.Why}
+}
+
+// acknowledged lets an expiry wait for its notice, for its grace at most; a cap
+// and a person's order never wait (law 9).
+func (l *Loop) acknowledged(tx *store.Tx, r guard.Release, f policy.Facts, j release.Judgement, now time.Time) (release.Judgement, error) {
+	if r.Cause != guard.CauseExpiry {
+		return j, nil
+	}
+	latest := j.Due.Add(l.grace(f))
+	if !now.Before(latest) {
+		return j, nil
+	}
+	for _, channel := range l.Channels {
+		m, pending, err := tx.Outbox.Get(channel + "|" + r.Notice)
+		if err != nil {
+			return j, err
+		}
+		if !pending || !m.Acked.IsZero() {
+			return j, nil
+		}
+	}
+	j.Due = now.Add(ackWait)
+	if latest.Before(j.Due) {
+		j.Due = latest
+	}
+	j.Why = "no channel has taken the notice yet"
+	return j, nil
+}
+
+// bounded limits the releases that nobody could foresee (law 7) and counts this
+// one, where it is one.
+func (l *Loop) bounded(tx *store.Tx, r guard.Release, f policy.Facts, j release.Judgement, live int, now time.Time) (release.Judgement, error) {
+	// What was known for the grace before it fell due stays foreseen, and what
+	// was not does not become so by waiting.
+	if r.Allowed != "" || policy.Foreseen(r.Cause, r.Stood, l.grace(f), r.Due) {
+		return j, nil
+	}
+	s := policy.Surprise{Live: live}
+	if _, err := tx.Value(surpriseValue, &s.Past); err != nil {
+		return j, err
+	}
+	if !s.Allows(l.Rules.Limits, r.ID, r.Target.Account, now) {
+		return release.Judgement{Standing: release.Barred, Block: guard.BlockSurprise, Due: j.Due,
+			Why: fmt.Sprintf("its deadline has stood since %s only, and too many such releases came within an hour", policy.Stamp(r.Stood, l.Zone))}, nil
+	}
+	return j, tx.SetValue(surpriseValue, s.Count(r.ID, r.Target.Account, now))
+}

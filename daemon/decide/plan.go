@@ -1,0 +1,180 @@
+package decide
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"guard"
+	"guard/policy"
+	"guard/policy/release"
+)
+
+// moved is how far a due time must move for people to be told.
+const moved = 5 * time.Minute
+
+// plan makes, moves or withdraws the release of a resource as its limits say. The
+// release under way and the one that a person ordered are left alone, but for
+// the notice of the latter.
+func (l *Loop) plan(f policy.Facts, out policy.Outcome, open []guard.Finding, stages map[guard.Rule]string, c *change) {
+	act := out.Act()
+	switch r := f.Release; {
+	case r == nil && act == nil:
+	case r == nil:
+		if f.Observed == nil || !f.Observed.Live() {
+			return
+		}
+		n := release.New(*f.Observed, f.Lease, act.Action, act.Cause, "guard", act.Why, act.Due, act.Stood, f.At)
+		c.entries = append(c.entries, guard.JournalEntry{At: f.At, Who: "guard", Verb: string(guard.ReleasePlanned), Subject: n.Target.String(),
+			Lease: n.Lease, Text: fmt.Sprintf("due at %s: %s", policy.Stamp(n.Due, l.Zone), n.Why), Data: map[string]string{"release": n.ID, "cause": string(n.Cause)}})
+		l.notice(f, n, out, open, stages, c)
+	case r.State == guard.ReleasePlanned && r.Cause == guard.CausePerson:
+		said := release.Ordered(*r, l.scene(f))
+		c.told = append(c.told, told{r.ID, said.Stage, said.Message(*r, "", f.At), false})
+		n := *r
+		n.Notice = r.ID + "|" + said.Stage
+		l.step(f, n, release.Input{At: f.At, Configured: true, Noticed: true}, c)
+	case r.Cause == guard.CausePerson:
+	case r.State != guard.ReleasePlanned && r.State != guard.ReleaseNoticed && r.State != guard.ReleaseBlocked:
+	case act == nil:
+		l.withdraw(f, *r, c)
+	default:
+		l.adjust(f, *r, *act, out, open, stages, c)
+	}
+}
+
+// step moves a release and records what happened.
+func (l *Loop) step(f policy.Facts, r guard.Release, in release.Input, c *change) guard.Release {
+	o := release.Step(r, in)
+	moves(f, o, c)
+	c.release = &o.Release
+	return o.Release
+}
+
+// withdraw ends a release that no limit calls for any more.
+func (l *Loop) withdraw(f policy.Facts, r guard.Release, c *change) {
+	why := "no limit calls for it any more"
+	switch {
+	case f.Observed != nil && !f.Observed.Live():
+		return // how it ended is the release loop's to say, which has the proof
+	case f.Mode != guard.Enforce:
+		why = "the account is in observe mode"
+	case f.Lease == nil || !f.Lease.Status.Open():
+		why = "its lease has ended"
+	case f.Lease.Protected:
+		why = "it is protected"
+	case !f.Lease.HeldUntil(f.At).IsZero():
+		why = fmt.Sprintf("it is held until %s", policy.Stamp(f.Lease.HeldUntil(f.At), l.Zone))
+	case f.Lease.UpdatedAt.After(r.PlannedAt):
+		why = "its limits were changed by " + f.Lease.UpdatedBy
+	}
+	o := release.Step(r, release.Input{At: f.At, Configured: true, Judged: release.Judgement{Standing: release.Void, Why: why}})
+	if len(o.Moves) == 0 {
+		return
+	}
+	moves(f, o, c)
+	c.release = &o.Release
+	if o.Release.State == guard.ReleaseWithdrawn {
+		said := release.Withdrawn(o.Release, why, l.scene(f))
+		c.told = append(c.told, told{r.ID, said.Stage, said.Message(o.Release, "", f.At), false})
+	}
+}
+
+// notice queues the notice of a release and moves it to noticed. What was just
+// said of its finding is the notice; where nothing new was said, it is said again.
+func (l *Loop) notice(f policy.Facts, r guard.Release, out policy.Outcome, open []guard.Finding, stages map[guard.Rule]string, c *change) {
+	v := verdictOf(out, r.Cause)
+	if v == nil {
+		return
+	}
+	finding, ok := findingOf(v.Rule, c.put, open)
+	if !ok {
+		return
+	}
+	stage, said := stages[v.Rule]
+	if !said {
+		last := v.Stages[len(v.Stages)-1]
+		stage = since("notice", f.At)
+		c.told = append(c.told, told{finding.ID, stage, policy.Told(finding, last, f.At), false})
+	}
+	for i := range c.told {
+		if c.told[i].cause == finding.ID && c.told[i].stage == stage {
+			c.told[i].message.Release = r.ID
+		}
+	}
+	r.Notice = finding.ID + "|" + stage
+	if r.State == guard.ReleasePlanned {
+		l.step(f, r, release.Input{At: f.At, Configured: true, Noticed: true}, c)
+		return
+	}
+	r.NoticedAt = f.At
+	c.release = &r
+}
+
+// adjust brings an open release in line with the limit that is due first now.
+func (l *Loop) adjust(f policy.Facts, r guard.Release, act policy.Act, out policy.Outcome, open []guard.Finding, stages map[guard.Rule]string, c *change) {
+	n := r
+	n.Action, n.Cause, n.Why, n.Stood, n.Due = act.Action, act.Cause, act.Why, act.Stood, act.Due
+	waits := act.Cause == guard.CauseExpiry && r.Cause == act.Cause && !r.Due.Before(act.Due) && r.Due.Sub(act.Due) <= l.grace(f)
+	if waits {
+		n.Due = r.Due // it waits for its notice to be acknowledged
+	}
+	stale := r.NoticedAt.Before(f.Account.FreshFrom) && act.Due.After(f.At)
+	switch {
+	case r.State == guard.ReleasePlanned, stale:
+		l.notice(f, n, out, open, stages, c)
+		return
+	case n.Cause != r.Cause:
+		l.notice(f, n, out, open, stages, c)
+	case !n.Due.Equal(r.Due), n.Action != r.Action, n.Why != r.Why, !n.Stood.Equal(r.Stood):
+		c.release = &n
+	default:
+		return
+	}
+	if n.Due.Equal(r.Due) && n.Action == r.Action {
+		return
+	}
+	c.entries = append(c.entries, guard.JournalEntry{At: f.At, Who: "guard", Verb: "moved", Subject: n.Target.String(), Lease: n.Lease,
+		Text: fmt.Sprintf("due at %s instead of %s: %s", policy.Stamp(n.Due, l.Zone), policy.Stamp(r.Due, l.Zone), n.Why), Data: map[string]string{"release": n.ID}})
+	if n.Cause == r.Cause && n.Due.Sub(r.Due).Abs() >= moved {
+		c.told = append(c.told, told{n.ID, since("moved", n.Due), guard.Message{Thread: n.Target.Key(), About: []guard.ResourceID{n.Target},
+			Release: n.ID, CreatedAt: f.At, Title: fmt.Sprintf("%s: now due at %s, not %s", n.Target, policy.Stamp(n.Due, l.Zone), policy.Stamp(r.Due, l.Zone))}, false})
+	}
+}
+
+func (l *Loop) grace(f policy.Facts) time.Duration {
+	if f.Lease != nil && f.Lease.Grace > 0 {
+		return f.Lease.Grace
+	}
+	return l.Rules.Defaults.Grace
+}
+
+func (l *Loop) scene(f policy.Facts) release.Scene {
+	s := release.Scene{Zone: l.Zone}
+	if f.Lease != nil {
+		s.Purpose = f.Lease.Purpose
+	}
+	if f.Observed != nil {
+		s.Hourly, _ = f.Observed.Resource.BillingRate().Hourly()
+	}
+	return s
+}
+
+// verdictOf is the verdict that calls for a release of a cause.
+func verdictOf(out policy.Outcome, cause guard.Cause) *policy.Verdict {
+	for i, v := range out.Verdicts {
+		if v.Act != nil && v.Act.Cause == cause {
+			return &out.Verdicts[i]
+		}
+	}
+	return nil
+}
+
+func findingOf(rule guard.Rule, sets ...[]guard.Finding) (guard.Finding, bool) {
+	for _, fs := range sets {
+		if i := slices.IndexFunc(fs, func(f guard.Finding) bool { return f.Rule == rule }); i >= 0 {
+			return fs[i], true
+		}
+	}
+	return guard.Finding{}, false
+}

@@ -1,0 +1,63 @@
+package decide
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"guard"
+	"guard/policy"
+)
+
+// Why explains what guard decides about a resource (law 12): the facts with
+// their age and source, and the reasoning in lines.
+func (l *Loop) Why(ctx context.Context, at guard.Instant, id guard.ResourceID) ([]guard.Fact, []string, error) {
+	s, err := l.read(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("why %s: %w", id, err)
+	}
+	l.mu.Lock()
+	s.clock = l.clock
+	l.mu.Unlock()
+	s.now = s.clock.now(at)
+	f := l.resource(s, id.Key(), id.Account)
+	if f.Observed == nil && f.Lease == nil {
+		return nil, nil, fmt.Errorf("%w: why %s: guard knows nothing of it", guard.ErrNotFound, id)
+	}
+	out := policy.Evaluate(l.Rules, f)
+	facts, lines := policy.Explain(l.Rules, f, out)
+	lines = append(lines, l.releaseLines(f)...)
+	if s.clock.Untrusted {
+		lines = append(lines, fmt.Sprintf("guard's clock is not trusted since it was stepped by %s; judged by %s.", s.clock.Stepped, policy.Stamp(s.now, l.Zone)))
+	}
+	if open := s.findings[f.Subject()]; len(open) > 0 {
+		for _, o := range open {
+			lines = append(lines, fmt.Sprintf("Open finding %s since %s: %s.", o.Rule, policy.Stamp(o.Since, l.Zone), o.Title))
+		}
+	}
+	return facts, lines, nil
+}
+
+// releaseLines tells how far a release is.
+func (l *Loop) releaseLines(f policy.Facts) []string {
+	r := f.Release
+	if r == nil {
+		return []string{"No release is planned."}
+	}
+	stamp := func(t time.Time) string { return policy.Stamp(t, l.Zone) }
+	lines := []string{fmt.Sprintf("Release %s: due at %s, by %s: %s.", r.State, stamp(r.Due), r.By, r.Why)}
+	if r.State == guard.ReleaseBlocked {
+		lines = append(lines, fmt.Sprintf("It is blocked since %s (%s): %s. Looked at again at %s.", stamp(r.BlockedAt), r.Reason, r.LastError, stamp(r.NextAt)))
+	}
+	if r.Attempt > 0 {
+		lines = append(lines, fmt.Sprintf("%d calls, %d of them answered; intended at %s, accepted at %s.", r.Attempt, r.Calls, stamp(r.IntendedAt), stamp(r.IssuedAt)))
+	}
+	if r.Cause != guard.CausePerson {
+		foreseen := "foreseen"
+		if !policy.Foreseen(r.Cause, r.Stood, l.grace(f), r.Due) {
+			foreseen = "not foreseen, so it counts against limits.unforeseen"
+		}
+		lines = append(lines, fmt.Sprintf("Its deadline stands since %s: %s.", stamp(r.Stood), foreseen))
+	}
+	return lines
+}

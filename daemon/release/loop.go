@@ -1,0 +1,206 @@
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"guard"
+	"guard/policy/release"
+	"guard/store"
+)
+
+const (
+	// readTimeout bounds one reading of all targets.
+	readTimeout = 20 * time.Second
+	// gather is how far ahead other releases' readings are taken along, so that
+	// many releases make few calls.
+	gather = 5 * time.Second
+	// soon keeps the loop from spinning where nothing moves a release.
+	soon = 5 * time.Second
+	// farthest is how far ahead a release can sensibly want to be looked at. What
+	// lies further was written under a clock that has been set back since.
+	farthest = time.Hour
+)
+
+// scene is what the ledger knows of an account's releases at one moment.
+type scene struct {
+	releases []guard.Release
+	observed map[string]guard.Observed
+	leases   map[string]guard.Lease
+	status   guard.AccountStatus
+	scopes   []guard.ScopeStatus
+	children map[string][]guard.ResourceID // by the instance's key
+}
+
+// Once moves the account's releases as far as they go. It returns when one of
+// them wants to be looked at again.
+func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error) {
+	s, err := l.read(ctx)
+	if err != nil {
+		return at.Add(soon), fmt.Errorf("%s: read the ledger: %w", l.Name(), err)
+	}
+	l.forget(s)
+	if len(s.releases) == 0 {
+		return guard.Instant{}, nil
+	}
+	// What is due and was read already goes first: no I/O stands before an intent.
+	err = l.step(ctx, at, s, l.looks)
+	if wanted := l.wanted(at, s); len(wanted) > 0 && l.Account != nil {
+		fresh := l.look(ctx, at, s, wanted)
+		for id, k := range fresh {
+			l.looks[id] = k
+		}
+		err = errors.Join(err, l.step(ctx, at, s, fresh))
+	}
+	next, viewErr := l.next(ctx, at)
+	return next, errors.Join(err, viewErr)
+}
+
+func (l *Loop) read(ctx context.Context) (*scene, error) {
+	s := &scene{observed: map[string]guard.Observed{}, leases: map[string]guard.Lease{}, children: map[string][]guard.ResourceID{}}
+	err := l.Ledger.View(ctx, func(v *store.View) error {
+		prefix := l.AccountName + "/"
+		for r, err := range v.Releases.All(prefix) {
+			if err != nil {
+				return err
+			}
+			s.releases = append(s.releases, r)
+			key := r.Target.Key()
+			o, ok, err := v.Observed.Get(key)
+			if err != nil {
+				return err
+			}
+			if ok {
+				s.observed[key] = o
+			}
+			le, ok, err := v.LeaseOf(key)
+			if err != nil {
+				return err
+			}
+			if ok {
+				s.leases[key] = le
+			}
+		}
+		if len(s.releases) == 0 {
+			return nil
+		}
+		for o, err := range v.Observed.All(prefix) {
+			if err != nil {
+				return err
+			}
+			if key := o.Instance.Key(); !o.Instance.IsZero() {
+				s.children[key] = append(s.children[key], o.Resource.ID)
+			}
+		}
+		for c, err := range v.Scopes.All(prefix) {
+			if err != nil {
+				return err
+			}
+			s.scopes = append(s.scopes, c)
+		}
+		var err error
+		s.status, _, err = v.Accounts.Get(l.AccountName)
+		return err
+	})
+	return s, err
+}
+
+// forget drops the reads of releases that are over.
+func (l *Loop) forget(s *scene) {
+	for id := range l.looks {
+		if !slices.ContainsFunc(s.releases, func(r guard.Release) bool { return r.ID == id }) {
+			delete(l.looks, id)
+		}
+	}
+}
+
+// wanted is the releases whose target is to be read now: those that are due for
+// it and, along with them, those that soon will be.
+func (l *Loop) wanted(at guard.Instant, s *scene) []guard.Release {
+	var due, along []guard.Release
+	for _, r := range s.releases {
+		want := release.ReadAt(r)
+		if r.State == guard.ReleasePlanned || want.IsZero() && r.State != guard.ReleaseIntended && r.State != guard.ReleaseIssued ||
+			l.flight.has(r.ID) || s.observed[r.Target.Key()].Gone != nil {
+			continue
+		}
+		if want.Sub(at.Wall) > farthest && r.State != guard.ReleaseNoticed {
+			want = at.Wall
+		}
+		if k, ok := l.looks[r.ID]; ok && at.Sub(k.at) < l.again(r, k) {
+			continue
+		}
+		switch {
+		case !want.After(at.Wall):
+			due = append(due, r)
+		case !want.After(at.Wall.Add(gather)):
+			along = append(along, r)
+		}
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	return append(due, along...)
+}
+
+// again is how old a read must be before the next one of the same release.
+func (l *Loop) again(r guard.Release, k look) time.Duration {
+	d := soon
+	if r.State == guard.ReleaseNoticed {
+		d = release.ReadAhead / 2
+	}
+	if hint, ok := guard.RetryAfter(k.Err); ok {
+		d = max(d, hint)
+	}
+	return d
+}
+
+// next is when one of the releases wants to be looked at.
+func (l *Loop) next(ctx context.Context, at guard.Instant) (guard.Instant, error) {
+	var next guard.Instant
+	err := l.Ledger.View(ctx, func(v *store.View) error {
+		next = guard.Instant{}
+		for r, err := range v.Releases.All(l.AccountName + "/") {
+			if err != nil {
+				return err
+			}
+			if l.flight.has(r.ID) {
+				continue // its outcome kicks this loop
+			}
+			k, read := l.looks[r.ID]
+			read = read && r.Due.Sub(at.Wall)+at.Sub(k.at) <= release.ReadAhead
+			wake := release.WakeAt(r, read)
+			if wake.IsZero() {
+				continue
+			}
+			want := at.Reach(wake)
+			switch {
+			case want.Sub(at) > farthest && r.State != guard.ReleaseNoticed, !at.Before(want):
+				want = at.Add(soon)
+				if read || r.State != guard.ReleaseNoticed {
+					want = guard.Earliest(want, l.readable(at, r, k))
+				}
+			}
+			next = guard.Earliest(next, want)
+		}
+		return nil
+	})
+	if err != nil {
+		return at.Add(soon), err
+	}
+	return next, nil
+}
+
+// readable is when a release that is waiting for a read may be read again.
+func (l *Loop) readable(at guard.Instant, r guard.Release, k look) guard.Instant {
+	if k.at.IsZero() {
+		return at.Add(soon)
+	}
+	if t := k.at.Add(l.again(r, k)); at.Before(t) {
+		return t
+	}
+	return at.Add(time.Second)
+}

@@ -1,0 +1,103 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+
+	"guard"
+)
+
+// Explain is the facts about a resource and what the rules make of them, in
+// lines for people.
+func Explain(r Rules, f Facts, out Outcome) ([]guard.Fact, []string) {
+	facts := f.basics()
+	var lines []string
+	if f.Observed != nil && f.Observed.Gone != nil {
+		g := f.Observed.Gone
+		facts = append(facts, guard.Fact{Name: "gone", Value: fmt.Sprintf("%s, %s, by %s", f.stamp(g.At), g.Proof, g.How), Source: "provider", At: g.ProvenAt})
+	}
+	if p := f.Protection(r); p.On {
+		facts = append(facts, guard.Fact{Name: "protection", Value: p.Why, Source: "ledger", At: f.At})
+	}
+	if why := f.Untouchable(); why != "" {
+		facts = append(facts, guard.Fact{Name: "may not act", Value: why, Source: "configuration", At: f.At})
+		lines = append(lines, upper(why)+", so guard never acts on it.")
+	}
+	for _, c := range f.absent() {
+		facts = append(facts, c)
+	}
+	for _, v := range out.Verdicts {
+		for _, fact := range v.Facts {
+			if !slices.ContainsFunc(facts, func(o guard.Fact) bool { return o.Name == fact.Name && o.Value == fact.Value }) {
+				facts = append(facts, fact)
+			}
+		}
+	}
+	lines = append(lines, f.limitLines(r)...)
+	for _, v := range out.Verdicts {
+		last := v.Stages[len(v.Stages)-1]
+		lines = append(lines, fmt.Sprintf("Rule %s: %s.", v.Rule, last.Title))
+		if v.Act != nil && v.Act.Block != "" {
+			lines = append(lines, fmt.Sprintf("It is not done: %s.", v.Act.BlockWhy))
+		}
+	}
+	if len(out.Verdicts) == 0 {
+		lines = append(lines, "No rule finds anything wrong.")
+	}
+	if !out.Next.IsZero() {
+		lines = append(lines, fmt.Sprintf("The next thing that happens by itself: %s.", f.stamp(out.Next)))
+	}
+	return facts, lines
+}
+
+// absent are the readings that speak against the thing, and prove nothing yet.
+func (f Facts) absent() []guard.Fact {
+	if f.Observed == nil || f.Observed.Gone != nil {
+		return nil
+	}
+	var out []guard.Fact
+	for _, r := range f.Observed.Absent {
+		value := string(r.Verdict)
+		if r.State != "" {
+			value += " " + string(r.State)
+		}
+		out = append(out, guard.Fact{Name: "reading", Value: value, Source: "provider", At: r.At})
+	}
+	return out
+}
+
+// limitLines is the arithmetic of each limit of the lease.
+func (f Facts) limitLines(r Rules) []string {
+	if f.Lease == nil {
+		return []string{"Nobody registered it, so no limit applies."}
+	}
+	if !f.Lease.Status.Open() {
+		return []string{fmt.Sprintf("Its lease has ended (%s) at %s.", f.Lease.Status, f.stamp(f.Lease.EndedAt))}
+	}
+	lines := []string{fmt.Sprintf("Registered by %s at %s for %s; at a limit: %s; grace %s.", orNone(f.Lease.Owner), f.stamp(f.Lease.RegisteredAt),
+		orNone(f.Lease.Purpose), f.Lease.OnLimit, span(f.grace(r)))}
+	if end := f.Lease.ExpiresAt; !end.IsZero() {
+		lines = append(lines, fmt.Sprintf("Expiry: %s, in %s.", f.stamp(end), span(end.Sub(f.At))))
+	}
+	if f.Lease.Budget.IsSet() {
+		spent := amounts(f.Spend.Totals)
+		if spent == "" {
+			spent = "an unknown amount"
+		}
+		line := fmt.Sprintf("Budget: %s spent of %s", spent, f.Lease.Budget.Round())
+		if f.Spend.Hourly.IsSet() {
+			line += fmt.Sprintf(", %s per hour with everything that belongs to it", f.Spend.Hourly.Round())
+		}
+		if d, ok := f.Plan.Deadline(guard.DeadlineBudget); ok {
+			line += fmt.Sprintf(": reached at %s, so the call is due at %s (%s from the call until billing ends)", f.stamp(d.Limit), f.stamp(d.Due), span(d.Lead))
+			if d.Candidate != nil {
+				line += fmt.Sprintf("; one reading says %s, which waits for a second one", f.stamp(d.Candidate.Limit))
+			}
+		}
+		lines = append(lines, line+".")
+	}
+	if held := f.Lease.HeldUntil(f.At); !held.IsZero() {
+		lines = append(lines, fmt.Sprintf("A hold puts limits off until %s.", f.stamp(held)))
+	}
+	return lines
+}
