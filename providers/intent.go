@@ -24,7 +24,9 @@ func Read(ctx context.Context) context.Context {
 }
 
 // Write marks the calls made with the context as writes: the transport sends
-// them once, and a lost reply is guard.ErrUncertain.
+// them once, and a lost reply is guard.ErrUncertain. Where an API writes with GET,
+// call it with POST if it lets you: net/http itself may send a GET again over a
+// connection that broke.
 func Write(ctx context.Context) context.Context {
 	return context.WithValue(ctx, intentKey{}, intentWrite)
 }

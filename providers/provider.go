@@ -97,6 +97,9 @@ type Account struct {
 	Mode     guard.Mode
 	Poll     time.Duration // instances
 	Sweep    time.Duration // volumes, snapshots, images, addresses
+	// PollAt and SweepAt, where set, give the next time instead (a cron spec);
+	// Poll and Sweep then tell about how far apart they are.
+	PollAt, SweepAt func(after time.Time) time.Time
 	// MayRelease limits what guard may ever act on here (law 11).
 	MayRelease MayRelease
 

@@ -1,0 +1,147 @@
+package fake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"guard"
+	"guard/providers"
+	"guard/providers/providertest"
+)
+
+// plant names the bug that a run of the suite in a process of its own has.
+const plant = "GUARD_TEST_PLANTED_BUG"
+
+// bugs are adapters with one fault each, and the test of the suite that sees it.
+var bugs = map[string]string{
+	"a failed list looks complete":   "a_failed_scope_is_never_empty",
+	"only the first page":            "list_all_pages",
+	"a failed get is absent":         "a_failed_get_is_never_absent",
+	"get forgets the order":          "get_answers_for_every_ID_in_order",
+	"a write is tried twice":         "writes_are_sent_once",
+	"cancelling is ignored":          "a_cancelled_context_makes_no_call",
+	"protection is stripped":         "protection_is_respected",
+	"errors tell the secret":         "no_secret_is_told",
+	"waits are forgotten":            "waits",
+	"a second release is an error":   "release",
+	"kinds are lost":                 "status_kinds",
+	"a page for people is a success": "bad_replies",
+}
+
+// bad is the adapter with a bug in it.
+type bad struct {
+	*Provider
+	bug string
+}
+
+func (b bad) Identity(ctx context.Context) (guard.Identity, error) {
+	id, err := b.Provider.Identity(b.context(ctx))
+	if b.bug == "a page for people is a success" && errors.Is(err, guard.ErrBadReply) {
+		return guard.Identity{ID: "somebody"}, nil
+	}
+	return id, b.spoil(err)
+}
+
+func (b bad) List(ctx context.Context, q providers.Query) (providers.Inventory, error) {
+	inv, err := b.Provider.List(b.context(ctx), q)
+	for i := range inv.Results {
+		r := &inv.Results[i]
+		switch r.Err = b.spoil(r.Err); {
+		case b.bug == "a failed list looks complete":
+			r.Err = nil
+		case b.bug == "only the first page":
+			r.Resources = r.Resources[:min(2, len(r.Resources))]
+		}
+	}
+	return inv, b.spoil(err)
+}
+
+func (b bad) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup {
+	out := b.Provider.Get(b.context(ctx), ids...)
+	for i := range out {
+		out[i].Err = b.spoil(out[i].Err)
+		if b.bug == "a failed get is absent" && out[i].Err != nil {
+			out[i].Verdict = guard.VerdictAbsent
+		}
+	}
+	if b.bug == "get forgets the order" {
+		slices.Reverse(out)
+	}
+	return out
+}
+
+func (b bad) Release(ctx context.Context, id guard.ResourceID, opt providers.ReleaseOptions) error {
+	err := b.Provider.Release(b.context(ctx), id, opt)
+	switch {
+	case b.bug == "a write is tried twice" && err != nil:
+		err = b.Provider.Release(ctx, id, opt)
+	case b.bug == "protection is stripped" && errors.Is(err, guard.ErrProtected):
+		_ = b.Unprotect(ctx, id)
+		return b.Provider.Release(ctx, id, opt)
+	case b.bug == "a second release is an error" && err == nil:
+		if b.Provider.Get(ctx, id)[0].Verdict == guard.VerdictAbsent {
+			return guard.ErrNotFound
+		}
+	}
+	return b.spoil(err)
+}
+
+func (b bad) context(ctx context.Context) context.Context {
+	if b.bug == "cancelling is ignored" {
+		return context.WithoutCancel(ctx)
+	}
+	return ctx
+}
+
+func (b bad) spoil(err error) error {
+	if err == nil {
+		return nil
+	}
+	switch b.bug {
+	case "errors tell the secret":
+		return fmt.Errorf("with token %s: %w", providertest.Secret, err)
+	case "waits are forgotten":
+		var wait *guard.RetryError
+		if errors.As(err, &wait) {
+			return wait.Err
+		}
+	case "kinds are lost":
+		return errors.New("something went wrong")
+	}
+	return err
+}
+
+// TestPlanted is the suite on a bad adapter, for TestTheSuiteSeesPlantedBugs.
+func TestPlanted(t *testing.T) {
+	bug := os.Getenv(plant)
+	if bug == "" {
+		t.Skip("runs in a process of its own, with a bug")
+	}
+	h := harness()
+	good := h.New
+	h.New = func(t *testing.T, scopes []string, rt http.RoundTripper, secret guard.Secret) providers.Provider {
+		return bad{good(t, scopes, rt, secret).(*Provider), bug}
+	}
+	providertest.Run(t, h)
+}
+
+func TestTheSuiteSeesPlantedBugs(t *testing.T) {
+	for bug, test := range bugs {
+		t.Run(bug, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPlanted$", "-test.v")
+			cmd.Env = append(os.Environ(), plant+"="+bug)
+			out, err := cmd.CombinedOutput()
+			if err == nil || !strings.Contains(string(out), "--- FAIL: TestPlanted/"+test) {
+				t.Errorf("the suite did not fail in %q", test)
+			}
+		})
+	}
+}
