@@ -164,6 +164,10 @@ func (s *stepper) noticed() bool {
 			return false
 		}
 	}
+	if soonest := s.r.IntendedAt.Add(wait(1, nil)); s.r.Attempt > 0 && in.At.Before(soonest) {
+		s.r.NextAt = soonest // a call made before it was blocked may still be out
+		return false
+	}
 	s.move(guard.ReleaseIntended, j.Why)
 	s.approve()
 	return false
