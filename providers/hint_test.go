@@ -27,6 +27,7 @@ func TestHints(t *testing.T) {
 		{"milliseconds", []string{"Retry-After-Ms", "250"}, "", 250 * time.Millisecond},
 		{"date by the server's clock", []string{"Retry-After", "Fri, 06 Mar 2026 08:01:30 GMT", "Date", "Fri, 06 Mar 2026 08:00:00 GMT"}, "", 90 * time.Second},
 		{"date by ours", []string{"Retry-After", "Fri, 06 Mar 2026 10:00:45 GMT"}, "", 45 * time.Second},
+		{"date too far away", []string{"Retry-After", "Sun, 08 Mar 2026 10:00:00 GMT"}, "", time.Hour},
 		{"date in the past", []string{"Retry-After", "Fri, 06 Mar 2026 09:00:00 GMT"}, "", 0},
 		{"words", nil, `{"error":"retry in 60 seconds"}`, time.Minute},
 		{"more words", nil, `Please try again after 2 minutes.`, 2 * time.Minute},
