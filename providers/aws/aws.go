@@ -123,6 +123,12 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 	return p, nil
 }
 
+// String names the account and nothing else: a Provider holds credentials.
+func (p *Provider) String() string { return Kind + " account " + p.name }
+
+// GoString is String.
+func (p *Provider) GoString() string { return p.String() }
+
 func (p *Provider) setUp(cfg sdk.Config, o Options) {
 	base := o.Base
 	if base == nil {

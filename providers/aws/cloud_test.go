@@ -148,15 +148,20 @@ volumes:
   - {type: gp3, rate: {amount: "0.08", per: gb_month}}
 `
 
+// cleanEnvironment keeps the machine's own AWS set-up out of a test.
+func cleanEnvironment(t *testing.T) {
+	t.Helper()
+	for _, v := range []string{"AWS_CA_BUNDLE", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_EC2"} {
+		t.Setenv(v, "")
+	}
+	t.Setenv("AWS_CONFIG_FILE", "/dev/null")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+}
+
 // adapter is a Provider over the cloud; regions empty means all.
 func (c *ec2Cloud) adapter(regions ...string) *Provider {
 	c.t.Helper()
-	// Nothing of the machine's own AWS set-up takes part.
-	for _, v := range []string{"AWS_CA_BUNDLE", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_EC2"} {
-		c.t.Setenv(v, "")
-	}
-	c.t.Setenv("AWS_CONFIG_FILE", "/dev/null")
-	c.t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+	cleanEnvironment(c.t)
 	book, _, err := prices.Parse("prices.yaml", []byte(priceBook))
 	if err != nil {
 		c.t.Fatal(err)

@@ -66,6 +66,9 @@ func (p *Provider) readTypes(ctx context.Context, region string, ask []string, i
 	})
 }
 
+// mostGPUs of one sort is more than any machine has.
+const mostGPUs = 1024
+
 func gpuOf(t types.InstanceTypeInfo) gpu {
 	g := gpu{has: guard.No}
 	if t.GpuInfo == nil {
@@ -73,7 +76,7 @@ func gpuOf(t types.InstanceTypeInfo) gpu {
 	}
 	for _, d := range t.GpuInfo.Gpus {
 		g.has = guard.Yes
-		g.count += int(max(sdk.ToInt32(d.Count), 0))
+		g.count += int(min(max(sdk.ToInt32(d.Count), 0), mostGPUs))
 		if name := strings.TrimSpace(sdk.ToString(d.Manufacturer) + " " + sdk.ToString(d.Name)); g.model == "" {
 			g.model = providers.Text(name, mostText)
 		}

@@ -78,6 +78,9 @@ var codes = map[string]error{
 	"RequestTimeout":     guard.ErrUnavailable,
 }
 
+// leavesOpen are the codes after which a write may have been done all the same.
+var leavesOpen = map[string]bool{"InternalError": true, "InternalFailure": true, "ServerInternal": true, "RequestTimeout": true}
+
 // says is what a person can make of a kind; %s is the call.
 var says = map[error]string{
 	guard.ErrPermission:  "these credentials may not call %s; check the keys and the policy",
@@ -132,17 +135,18 @@ func (p *Provider) judge(err error, call string, w intent) (kinds []error, what 
 	case errors.As(err, &api) && kindOfCode(api.ErrorCode()) != nil:
 		kind := kindOfCode(api.ErrorCode())
 		what = fmt.Sprintf("%v: %s (%s%s)", kind, say(kind, call), api.ErrorCode(), requestID(reply))
-		if kind == guard.ErrUnavailable {
+		if leavesOpen[api.ErrorCode()] {
 			return open(kind), what
 		}
 		return []error{kind}, what
-	case errors.As(err, &cut), status >= 200 && status < 300, status == http.StatusNotFound, status == http.StatusGone:
+	case errors.As(err, &cut) && status == 0, status >= 200 && status < 300, status == http.StatusNotFound, status == http.StatusGone:
 		// No code of EC2's stands behind it: a bare 404 is no word on anything.
 		return open(guard.ErrBadReply), fmt.Sprintf("%v: %s", guard.ErrBadReply, say(guard.ErrBadReply, call))
 	case status != 0:
 		kind := providers.KindOf(status)
 		what = fmt.Sprintf("%v: %s (status %d%s)", kind, say(kind, call), status, requestID(reply))
-		if status >= 500 {
+		switch status {
+		case http.StatusRequestTimeout, http.StatusBadGateway, http.StatusGatewayTimeout:
 			return open(kind), what
 		}
 		return []error{kind}, what

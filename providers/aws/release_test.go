@@ -68,7 +68,7 @@ func TestReleaseThatIsRefused(t *testing.T) {
 		"gone already":         {refuse(400, "InvalidInstanceID.NotFound", "The instance ID '"+idA+"' does not exist"), nil, false},
 		"wrong state":          {refuse(400, "IncorrectInstanceState", "no"), guard.ErrConflict, false},
 		"an internal error":    {refuse(500, "InternalError", "no"), guard.ErrUnavailable, true},
-		"unavailable":          {refuse(503, "Unavailable", "no"), guard.ErrUnavailable, true},
+		"unavailable":          {refuse(503, "Unavailable", "no"), guard.ErrUnavailable, false},
 		"a gateway's page":     {answer{status: 502, body: "<html>bad gateway</html>"}, guard.ErrUnavailable, true},
 		"an empty success":     {ok(""), guard.ErrBadReply, true},
 		"a success of nothing": {reply("TerminateInstances", "<instancesSet/>"), guard.ErrBadReply, true},

@@ -76,8 +76,8 @@ func (p *Provider) instance(region string, in types.Instance) guard.Resource {
 func created(in types.Instance) time.Time {
 	first := time.Time{}
 	see := func(t *time.Time) {
-		if t != nil && !t.IsZero() && (first.IsZero() || t.Before(first)) {
-			first = t.UTC()
+		if at := utc(t); !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
 		}
 	}
 	for _, n := range in.NetworkInterfaces {
@@ -130,7 +130,7 @@ func transition(in types.Instance) (reason string, at time.Time) {
 	text := sdk.ToString(in.StateTransitionReason)
 	if m := transitionTime.FindStringSubmatch(text); m != nil {
 		if t, err := time.Parse(time.DateTime, m[1]); err == nil {
-			at = t.UTC()
+			at = utc(&t)
 		}
 	}
 	if in.StateReason != nil {
@@ -236,8 +236,10 @@ func tags(in []types.Tag) map[string]string {
 	return out
 }
 
+// utc is a time that EC2 told; zero where it told none, or one at which there
+// was no EC2 yet or will be none of us.
 func utc(t *time.Time) time.Time {
-	if t == nil || t.IsZero() {
+	if t == nil || t.Year() < 2006 || t.Year() > 2200 {
 		return time.Time{}
 	}
 	return t.UTC()

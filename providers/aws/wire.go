@@ -59,20 +59,27 @@ func (c calmly) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // strictly lets no success pass that is not one of EC2's. The SDK reads an empty
 // body, or XML of any other kind, as a reply with nothing in it: an account with
-// no instances.
+// no instances. It also moves a wait that only the body of a refusal tells to the
+// header, for the SDK keeps no body.
 type strictly struct{ transport *providers.Transport }
 
 // Do implements the SDK's HTTP client.
 func (s strictly) Do(req *http.Request) (*http.Response, error) {
 	resp, err := s.transport.Do(req)
-	if err != nil || resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return resp, err
+	if err != nil {
+		return nil, err
 	}
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return nil, &oddReply{"it broke off"}
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		if wait, ok := providers.Hint(resp, body); ok {
+			resp.Header.Set("Retry-After", strconv.FormatFloat(wait.Seconds(), 'f', -1, 64))
+		}
+		return resp, nil
+	}
 	if root := rootOf(body); root == "Response" || !strings.HasSuffix(root, "Response") {
 		return nil, &oddReply{"it is empty or something else"}
 	}
