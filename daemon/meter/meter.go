@@ -27,8 +27,11 @@ func payer(leaseOf func(string) (guard.Lease, bool, error), o guard.Observed) (g
 		ok = presence.SameCreation(lease.ResourceCreated, o.Resource.Created) &&
 			(lease.EndedAt.IsZero() || o.FirstSeen.Before(lease.EndedAt) || o.Gone != nil)
 	}
-	if ok || o.Instance.IsZero() {
-		return lease, ok, nil
+	if ok {
+		return lease, true, nil
+	}
+	if o.Instance.IsZero() {
+		return guard.Lease{}, false, nil
 	}
 	return leaseOf(o.Instance.Key())
 }

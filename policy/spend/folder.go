@@ -148,8 +148,10 @@ func (f *folder) result() guard.Metered {
 	m.Resource = f.in.Observed.Resource.ID
 	m.Segments = append(slices.Clone(f.earlier), consolidate(f.life)...)
 	m.Odd, m.OddSince = f.odd, f.oddSince
-	if f.in.Lease != "" {
+	if n := len(f.life); f.in.Lease != "" {
 		m.Lease = f.in.Lease
+	} else if n > 0 {
+		m.Lease = f.life[n-1].Lease
 	}
 	return m
 }
