@@ -27,8 +27,8 @@ const (
 	regionsAtOnce = 8
 )
 
-// List reads instances and volumes, all regions at the same time. Other kinds
-// are guard.ErrUnsupported in a result without a scope.
+// List reads instances and volumes, all regions at the same time. For other kinds
+// each region's result is guard.ErrUnsupported.
 func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inventory, error) {
 	var st providers.ServerTime
 	ctx = providers.CollectServerTime(providers.Read(ctx), &st)
@@ -48,8 +48,9 @@ func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inven
 	for _, kind := range q.Kinds {
 		list := p.lister(kind)
 		if list == nil {
-			inv.Results = append(inv.Results, providers.ScopeResult{Kind: kind, Err: fmt.Errorf("%w: list %s in account %s", guard.ErrUnsupported, kind, p.name)})
-			continue
+			list = func(context.Context, string) ([]guard.Resource, error) {
+				return nil, fmt.Errorf("%w: list %s in account %s", guard.ErrUnsupported, kind, p.name)
+			}
 		}
 		for _, region := range regions {
 			all.Go(func() error {
