@@ -153,7 +153,8 @@ func TestSecretNeverShows(t *testing.T) {
 	j, _ := json.Marshal(struct{ S guard.Secret }{s})
 	var log strings.Builder
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "secret", s, "wrapped", struct{ S guard.Secret }{s})
-	for _, out := range []string{fmt.Sprint(s), fmt.Sprintf("%v %+v %#v %s %q", s, s, s, s, s), fmt.Sprintf("%+v %#v", struct{ S guard.Secret }{s}, &s),
+	hidden := struct{ s guard.Secret }{s}
+	for _, out := range []string{fmt.Sprintf("%v %+v %#v", hidden, hidden, &hidden), fmt.Sprint(s), fmt.Sprintf("%v %+v %#v %s %q", s, s, s, s, s), fmt.Sprintf("%+v %#v", struct{ S guard.Secret }{s}, &s),
 		string(j), log.String(), fmt.Errorf("with %v", s).Error()} {
 		if strings.Contains(out, canary) {
 			t.Errorf("shown in %s", out)

@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,6 +20,15 @@ func Now() guard.Instant {
 		panic("CLOCK_BOOTTIME: " + err.Error())
 	}
 	return guard.Instant{Wall: time.Now().UTC().Round(0), Elapsed: time.Duration(ts.Nano())}
+}
+
+// Boot is the kernel's random ID of this boot; "" where it cannot be read.
+func Boot() string {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
 }
 
 // Wait waits d of real time, or until ctx ends or wake is signalled.

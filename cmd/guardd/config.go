@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"guard"
+	"guard/configs"
+	"guard/daemon"
+	"guard/daemon/notify"
+	notifylog "guard/daemon/notify/log"
+	"guard/daemon/notify/slack"
+	"guard/providers"
+	"guard/providers/aws"
+	"guard/providers/prices"
+)
+
+// sections is how each provider's own part of an account is decoded, and
+// factories how its adapter is made: a new provider is one line in each.
+var (
+	sections = map[string]configs.SectionDecoder{
+		aws.Kind: configs.SectionOf(aws.Config{}),
+	}
+	factories = map[string]daemon.Factory{
+		aws.Kind: newAWS,
+	}
+)
+
+func newAWS(ctx context.Context, a configs.Account) (providers.Provider, error) {
+	section, ok := a.Section.(aws.Config)
+	if !ok {
+		return nil, fmt.Errorf("%w: the aws section was not decoded", guard.ErrInvalid)
+	}
+	book, err := priceBook(a)
+	if err != nil {
+		return nil, err
+	}
+	return aws.New(ctx, aws.Options{Name: a.Name, Config: section, Book: book})
+}
+
+// priceBook loads the account's price book; nil where it has none.
+func priceBook(a configs.Account) (*prices.Book, error) {
+	if a.Prices == "" {
+		return nil, nil
+	}
+	book, warnings, err := prices.Load(a.Prices)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range warnings {
+		slog.Warn("price book", "account", a.Name, "line", w.Line, "warning", w.Text)
+	}
+	return book, nil
+}
+
+// channels makes the channels of a configuration: the log always, Slack where it
+// is configured.
+func channels(log *slog.Logger) func(*configs.Config) ([]notify.Channel, error) {
+	return func(c *configs.Config) ([]notify.Channel, error) {
+		out := []notify.Channel{notifylog.New(log)}
+		if c.Slack == nil {
+			return out, nil
+		}
+		s, err := slack.New(slack.Config{Token: c.Slack.Token, Channel: c.Slack.Channel, Endpoint: c.Slack.Endpoint})
+		if err != nil {
+			return nil, err
+		}
+		return append(out, s), nil
+	}
+}
+
+// load reads and checks the configuration file.
+func load(path string) (*configs.Config, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", errFile, err)
+	}
+	c, err := configs.Load(data, path, sections, os.LookupEnv)
+	if err != nil {
+		return nil, fmt.Errorf("%w:\n%w", errFile, err)
+	}
+	return c, nil
+}

@@ -1,0 +1,178 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"guard"
+	"guard/configs"
+	"guard/daemon/api"
+	"guard/daemon/notify"
+	"guard/daemon/wire"
+	"guard/policy"
+	"guard/providers"
+	"guard/store"
+)
+
+// Factory makes the adapter of one configured account. It calls no cloud.
+type Factory func(ctx context.Context, a configs.Account) (providers.Provider, error)
+
+// Options is what a daemon is made of.
+type Options struct {
+	Ledger *store.Ledger
+	Config *configs.Config
+	// Load reads the configuration again, for a reload; nil where it cannot change.
+	Load func() (*configs.Config, error)
+	// Factories are the providers, by name.
+	Factories map[string]Factory
+	// Channels makes the channels of a configuration. It posts nothing.
+	Channels func(*configs.Config) ([]notify.Channel, error)
+	// Backup writes a proven copy of the ledger to a file; nil where there is no file.
+	Backup func(ctx context.Context, path string) error
+	// Boot tells this boot of the machine from others (see Boot).
+	Boot string
+	// Now tells the time; Wait lets it pass (see Scheduler.Run).
+	Now     func() guard.Instant
+	Wait    func(ctx context.Context, d time.Duration, wake <-chan struct{})
+	Log     *slog.Logger
+	Version string
+}
+
+// Daemon is one running guard: Options wired together.
+type Daemon struct {
+	o     Options
+	sched *Scheduler
+	api   http.Handler
+	gen   atomic.Pointer[generation]
+	// reloading keeps two reloads apart.
+	reloading sync.Mutex
+}
+
+// New checks that the configured accounts fit together and with the ledger, and
+// wires the loops. It reads each account's identity; an account that cannot be
+// reached is watched all the same, two with one identity are refused.
+func New(ctx context.Context, o Options) (*Daemon, error) {
+	d := &Daemon{o: o, sched: NewScheduler(o.Log)}
+	at := o.Now()
+	g, err := d.build(guard.WithInstant(ctx, at), o.Config)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.adopt(ctx, g, at); err != nil {
+		return nil, err
+	}
+	d.api = api.New(api.Options{
+		Ledger:       o.Ledger,
+		Account:      func(name string) (*providers.Account, bool) { return d.gen.Load().account(name) },
+		AccountNames: func() []string { return d.gen.Load().names() },
+		Now:          o.Now,
+		Kick:         d.sched.Kick,
+		Rules:        func() policy.Rules { return d.gen.Load().config.Rules },
+		Location:     func() *time.Location { return d.gen.Load().config.TimeZone },
+		Channels:     func() []string { return d.gen.Load().channelNames() },
+		Why: func(ctx context.Context, at guard.Instant, id guard.ResourceID) ([]guard.Fact, []string, error) {
+			return d.gen.Load().decide.Why(ctx, at, id)
+		},
+		Health:  d.health,
+		Backup:  o.Backup,
+		Version: o.Version,
+		Log:     o.Log,
+	})
+	return d, nil
+}
+
+// Handler is the HTTP API.
+func (d *Daemon) Handler() http.Handler { return d.api }
+
+// Scheduler drives the daemon's loops; the simulation drives it by hand.
+func (d *Daemon) Scheduler() *Scheduler { return d.sched }
+
+// Run drives the loops until ctx ends, and returns when the last run is over.
+func (d *Daemon) Run(ctx context.Context) {
+	d.sched.Run(ctx, d.o.Now, d.o.Wait)
+}
+
+// Reload reads the configuration again. Whatever can fail is tried first: with
+// an error nothing has changed.
+func (d *Daemon) Reload(ctx context.Context) error {
+	if d.o.Load == nil {
+		return fmt.Errorf("%w: reload: this daemon has no configuration file", guard.ErrUnsupported)
+	}
+	d.reloading.Lock()
+	defer d.reloading.Unlock()
+	at := d.o.Now()
+	ctx = guard.WithInstant(ctx, at)
+	g, err := d.reload(ctx)
+	if err != nil {
+		err = fmt.Errorf("reload refused, nothing has changed: %w", err)
+		return errors.Join(err, d.journal(ctx, at, "reload refused", err.Error()))
+	}
+	if err := d.adopt(ctx, g, at); err != nil {
+		return fmt.Errorf("reload: %w", err)
+	}
+	return d.journal(ctx, at, "reloaded", fmt.Sprintf("the configuration was read again: %d accounts", len(g.accounts)))
+}
+
+func (d *Daemon) reload(ctx context.Context) (*generation, error) {
+	c, err := d.o.Load()
+	if err != nil {
+		return nil, err
+	}
+	old := d.gen.Load()
+	if c.Ledger != old.config.Ledger || c.Listen != old.config.Listen {
+		return nil, fmt.Errorf("%w: ledger and listen cannot change while guardd runs: restart it", guard.ErrRefused)
+	}
+	if err := d.stillNeeded(ctx, c); err != nil {
+		return nil, err
+	}
+	return d.build(ctx, c)
+}
+
+func (d *Daemon) journal(ctx context.Context, at guard.Instant, verb, text string) error {
+	return d.o.Ledger.Update(ctx, func(tx *store.Tx) error {
+		return tx.Journal(guard.JournalEntry{At: at.Wall, Who: "guard", Verb: verb, Text: text})
+	})
+}
+
+// adopt puts a generation to work.
+func (d *Daemon) adopt(ctx context.Context, g *generation, at guard.Instant) error {
+	d.gen.Store(g)
+	if err := d.sched.Replace(ctx, g.loops, at); err != nil {
+		return err
+	}
+	return nil
+}
+
+// late is how far behind its time a loop may be before it counts as stale. A run
+// may take minutes where a provider is slow; the scheduler ends it at maxRun.
+const late = 2 * time.Minute
+
+// Healthy reports whether every loop runs in time.
+func (d *Daemon) Healthy() bool { return d.health(d.o.Now()).OK }
+
+// health tells how the loops run, without touching the ledger.
+func (d *Daemon) health(at guard.Instant) wire.Health {
+	h := wire.Health{OK: true, Version: d.o.Version}
+	for _, s := range d.sched.Status() {
+		l := wire.Loop{Name: s.Name, Error: s.Error}
+		if !s.Last.IsZero() {
+			l.Last = &s.Last
+		}
+		if !s.Next.IsZero() && !s.Running {
+			l.Next = &s.Next
+			l.Stale = at.Wall.Sub(s.Next) > late
+		}
+		if s.Running {
+			l.Stale = at.Sub(s.Since) > late
+		}
+		h.OK = h.OK && !l.Stale
+		h.Loops = append(h.Loops, l)
+	}
+	return h
+}

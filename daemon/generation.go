@@ -1,0 +1,285 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"guard"
+	"guard/configs"
+	"guard/daemon/decide"
+	"guard/daemon/meter"
+	"guard/daemon/notify"
+	"guard/daemon/observe"
+	"guard/daemon/release"
+	"guard/providers"
+	"guard/store"
+)
+
+// identityTimeout bounds how long a start or a reload waits for the accounts to
+// say who they are.
+const identityTimeout = 20 * time.Second
+
+// generation is everything that one configuration makes: a reload builds a new
+// one beside the old and then swaps. All it remembers is losable.
+type generation struct {
+	config   *configs.Config
+	accounts []*providers.Account
+	channels []notify.Channel
+	decide   *decide.Loop
+	loops    []Loop
+}
+
+func (g *generation) account(name string) (*providers.Account, bool) {
+	for _, a := range g.accounts {
+		if a.Name == name {
+			return a, true
+		}
+	}
+	return nil, false
+}
+
+func (g *generation) names() []string {
+	names := make([]string, len(g.accounts))
+	for i, a := range g.accounts {
+		names[i] = a.Name
+	}
+	return names
+}
+
+func (g *generation) channelNames() []string {
+	names := make([]string, len(g.channels))
+	for i, c := range g.channels {
+		names[i] = c.Name()
+	}
+	return names
+}
+
+// build makes a generation. It changes nothing that is running.
+func (d *Daemon) build(ctx context.Context, c *configs.Config) (*generation, error) {
+	g := &generation{config: c}
+	for _, ca := range c.Accounts {
+		a, err := d.open(ctx, ca)
+		if err != nil {
+			return nil, fmt.Errorf("account %s: %w", ca.Name, err)
+		}
+		g.accounts = append(g.accounts, a)
+	}
+	if err := d.distinct(ctx, g.accounts); err != nil {
+		return nil, err
+	}
+	var err error
+	if g.channels, err = d.o.Channels(c); err != nil {
+		return nil, err
+	}
+	missing, err := d.missing(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	d.wire(g, missing)
+	return g, nil
+}
+
+func (d *Daemon) open(ctx context.Context, ca configs.Account) (*providers.Account, error) {
+	factory, ok := d.o.Factories[ca.Provider]
+	if !ok {
+		return nil, fmt.Errorf("%w: there is no provider %q in this guardd", guard.ErrUnsupported, ca.Provider)
+	}
+	p, err := factory(ctx, ca)
+	if err != nil {
+		return nil, err
+	}
+	a := providers.NewAccount(ca.Name, ca.Provider, p)
+	a.Mode, a.MayRelease = ca.Mode, ca.MayRelease
+	at := d.o.Now().Wall
+	a.Poll, a.PollAt = interval(ca.Poll, at)
+	a.Sweep, a.SweepAt = interval(ca.Sweep, at)
+	return a, nil
+}
+
+// interval is how far apart the times of a schedule are, and for a cron spec the
+// function that tells them.
+func interval(s configs.Schedule, at time.Time) (time.Duration, func(time.Time) time.Time) {
+	if d, ok := s.Interval(); ok {
+		return d, nil
+	}
+	first := s.Next(at)
+	return s.Next(first).Sub(first), s.Next
+}
+
+// distinct refuses two accounts with one identity: each would see the other's
+// boxes as its own, or as nobody's. Who cannot be asked now is judged by what the
+// ledger has on record, and by observe as soon as it answers.
+func (d *Daemon) distinct(ctx context.Context, accounts []*providers.Account) error {
+	ctx, cancel := context.WithTimeout(ctx, identityTimeout)
+	defer cancel()
+	ids := make([]guard.Identity, len(accounts))
+	var wg sync.WaitGroup
+	for i, a := range accounts {
+		wg.Go(func() {
+			id, err := a.Provider.Identity(ctx)
+			if err != nil {
+				d.o.Log.Warn("identity not read", "account", a.Name, "error", err.Error())
+				return
+			}
+			ids[i] = id
+		})
+	}
+	wg.Wait()
+	err := d.o.Ledger.View(ctx, func(v *store.View) error {
+		for i, a := range accounts {
+			if ids[i].ID != "" {
+				continue
+			}
+			known, ok, err := v.Accounts.Get(a.Name)
+			if err != nil {
+				return err
+			}
+			if ok {
+				ids[i] = known.Identity
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i, a := range accounts {
+		for j, b := range accounts[:i] {
+			if ids[i].ID != "" && ids[i].ID == ids[j].ID && a.Kind == b.Kind {
+				return fmt.Errorf("%w: accounts %s and %s are the same %s account (%s): each would act on the other's boxes; remove one of them from the configuration",
+					guard.ErrConflict, b.Name, a.Name, a.Kind, ids[i].ID)
+			}
+		}
+	}
+	return nil
+}
+
+// wire makes the loops, in the order of a cycle.
+func (d *Daemon) wire(g *generation, missing []string) {
+	o, kick := d.o, d.sched.Kick
+	sweeps := map[string]func(){}
+	sweep := func(account string) {
+		if s := sweeps[account]; s != nil {
+			s()
+		}
+	}
+	for _, a := range g.accounts {
+		l := observe.New(observe.Config{Ledger: o.Ledger, Account: a, Kick: kick, Log: o.Log})
+		sweeps[a.Name] = func() { l.RequestSweep(); kick(l.Name()) }
+		g.loops = append(g.loops, l)
+	}
+	rules, zone, channels := g.config.Rules, g.config.TimeZone, g.channelNames()
+	g.decide = decide.New(decide.Config{Ledger: o.Ledger, Accounts: g.accounts, Rules: rules, Channels: channels,
+		Zone: zone, Boot: o.Boot, Kick: kick, Log: o.Log})
+	g.loops = append(g.loops,
+		meter.New(meter.Config{Ledger: o.Ledger, Account: g.account, Rules: rules, Kick: kick, Sweep: sweep, Log: o.Log}),
+		g.decide)
+	releases := func(name string, a *providers.Account) {
+		judging, calling := release.New(release.Config{Ledger: o.Ledger, AccountName: name, Account: a, Judge: g.decide,
+			Verify: rules.Verify, ForcedUnprotect: rules.Limits.ForcedUnprotect, Channels: channels, Zone: zone,
+			Kick: kick, Sweep: sweep, Log: o.Log})
+		g.loops = append(g.loops, judging, calling)
+	}
+	for _, a := range g.accounts {
+		releases(a.Name, a)
+	}
+	for _, name := range missing {
+		releases(name, nil)
+	}
+	g.loops = append(g.loops, notify.New(o.Ledger, o.Log, kick, g.channels...))
+}
+
+// need is what the ledger still holds of an account.
+type need struct {
+	account string
+	ids     []string
+}
+
+func (n need) String() string {
+	const most = 10
+	ids := n.ids
+	more := ""
+	if len(ids) > most {
+		ids, more = ids[:most], fmt.Sprintf(" and %d more", len(n.ids)-most)
+	}
+	return n.account + " (" + strings.Join(ids, ", ") + more + ")"
+}
+
+// needs lists the accounts that open leases and releases belong to.
+func (d *Daemon) needs(ctx context.Context) ([]need, error) {
+	ids := map[string][]string{}
+	err := d.o.Ledger.View(ctx, func(v *store.View) error {
+		clear(ids)
+		for l, err := range v.Leases.All("") {
+			if err != nil {
+				return err
+			}
+			if l.Status.Open() {
+				ids[l.Resource.Account] = append(ids[l.Resource.Account], l.Resource.String())
+			}
+		}
+		for r, err := range v.Releases.All("") {
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(ids[r.Target.Account], r.Target.String()) {
+				ids[r.Target.Account] = append(ids[r.Target.Account], r.Target.String())
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]need, 0, len(ids))
+	for account, of := range ids {
+		slices.Sort(of)
+		out = append(out, need{account, of})
+	}
+	slices.SortFunc(out, func(a, b need) int { return strings.Compare(a.account, b.account) })
+	return out, nil
+}
+
+// stillNeeded refuses a configuration that drops or swaps an account on which
+// the ledger has open leases or releases: they would go on billing unwatched.
+func (d *Daemon) stillNeeded(ctx context.Context, c *configs.Config) error {
+	needs, err := d.needs(ctx)
+	if err != nil {
+		return err
+	}
+	var lost []string
+	for _, n := range needs {
+		if a, ok := c.Account(n.account); !ok {
+			lost = append(lost, n.String())
+		} else if old, ok := d.gen.Load().config.Account(n.account); ok && old.Provider != a.Provider {
+			lost = append(lost, n.String()+" under provider "+a.Provider)
+		}
+	}
+	if len(lost) > 0 {
+		return fmt.Errorf("%w: the new configuration drops accounts that open leases still need: %s. Keep the account until they are released",
+			guard.ErrRefused, strings.Join(lost, "; "))
+	}
+	return nil
+}
+
+// missing are the accounts that the ledger needs and the configuration lacks.
+// At a start they are watched as far as that goes without credentials: their
+// releases are blocked and people are told.
+func (d *Daemon) missing(ctx context.Context, c *configs.Config) ([]string, error) {
+	needs, err := d.needs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, n := range needs {
+		if _, ok := c.Account(n.account); !ok {
+			names = append(names, n.account)
+			d.o.Log.Error("account missing in the configuration", "account", n.account, "needed_by", n.String())
+		}
+	}
+	return names, nil
+}
