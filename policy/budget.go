@@ -30,7 +30,7 @@ func budgetWarning(r Rules, f Facts) Outcome {
 		}
 		v.Stages = append(v.Stages, Stage{Name: fmt.Sprintf("%d%%", percent),
 			Title: fmt.Sprintf("%s: %d%% of its cap is spent: %s of %s", f.name(), percent, spent.Round(), limit.Round()),
-			Lines: f.budgetLines()})
+			Lines: f.budgetLines(r)})
 	}
 	if len(v.Stages) == 0 {
 		return out
@@ -78,18 +78,21 @@ func (f Facts) crosses(percent int) (at time.Time) {
 	return time.Time{}
 }
 
-func (f Facts) budgetLines() []string {
+func (f Facts) budgetLines(r Rules) []string {
 	lines := []string{fmt.Sprintf("Purpose: %s. Owner: %s.", orNone(f.Lease.Purpose), orNone(f.Lease.Owner))}
 	if h, ok := f.hourly(); ok {
 		lines = append(lines, fmt.Sprintf("It bills %s per hour.", h.Round()))
 	}
 	if d, ok := f.Plan.Deadline(guard.DeadlineBudget); ok {
-		action, why := f.action()
+		action, why := f.action(r, guard.CauseBudget)
+		p := f.Protection(r)
 		switch {
 		case why != "":
 			lines = append(lines, fmt.Sprintf("The cap is reached at %s; %s.", f.stamp(d.Limit), why))
 		case f.Mode != guard.Enforce:
 			lines = append(lines, fmt.Sprintf("The cap is reached at %s; in observe mode guard will not %s it.", f.stamp(d.Limit), verbOf(action)))
+		case p.On:
+			lines = append(lines, fmt.Sprintf("The cap is reached at %s; guard does not touch it: %s.", f.stamp(d.Limit), p.Why))
 		default:
 			lines = append(lines, fmt.Sprintf("The cap is reached at %s; guard will %s it at %s to land under it.", f.stamp(d.Limit), verbOf(action), f.stamp(d.Due)))
 		}

@@ -85,14 +85,19 @@ func (f Facts) verdict(name guard.Rule, since time.Time) Verdict {
 // live reports a resource that is known and not proven gone.
 func (f Facts) live() bool { return f.Observed != nil && f.Observed.Live() }
 
-// hourly is what the resource itself bills per hour in its present state, by the
-// person's own price where there is one.
+// hourly is what the resource itself bills per hour in its present state: what
+// the meter counts, else the person's own price, else what was last reported.
 func (f Facts) hourly() (guard.Money, bool) {
-	if f.Lease != nil && f.Lease.Price.Known() && f.Observed != nil && f.Observed.Resource.State != guard.StateStopped {
-		return f.Lease.Price.Hourly()
-	}
 	if f.Observed == nil {
 		return guard.Money{}, false
+	}
+	if n := len(f.Metered.Segments); n > 0 {
+		if last := f.Metered.Segments[n-1]; last.To.IsZero() && last.Rate.Known() {
+			return last.Rate.Hourly()
+		}
+	}
+	if f.Lease != nil && f.Lease.Price.Known() && f.Observed.Resource.State != guard.StateStopped {
+		return f.Lease.Price.Hourly()
 	}
 	return f.Observed.Resource.BillingRate().Hourly()
 }

@@ -33,13 +33,16 @@ func (f Facts) grace(r Rules) time.Duration {
 	return r.Defaults.Grace
 }
 
-// due is when a limit really acts: after a hold, after fresh notice, and for
-// expiry after the notice that was too late to be one. A cap waits for fresh
-// notice only (law 9).
-func (f Facts) due(r Rules, l limit) time.Time {
+// due is when a limit really acts: after a hold and, where guard is the one to
+// act, after fresh notice, and for expiry after the notice that was too late to be
+// one. A cap waits for fresh notice only (law 9).
+func (f Facts) due(r Rules, l limit, acts bool) time.Time {
 	due, grace := l.due, f.grace(r)
 	if held := f.Lease.HeldUntil(f.At); held.After(due) {
 		due = held
+	}
+	if !acts {
+		return due
 	}
 	if l.cause == guard.CauseExpiry {
 		// Found overdue without any notice: an unhold, an unprotect.
@@ -69,8 +72,15 @@ func (f Facts) due(r Rules, l limit) time.Time {
 func (f Facts) noticed() bool { return f.Release != nil && !f.Release.NoticedAt.IsZero() }
 
 // action is what a limit does to the resource, and why it does less than the
-// lease asks for, where it does.
-func (f Facts) action() (act guard.Action, why string) {
+// lease asks for, where it does. A cap on what is protected stays an action: it
+// is held up, and paged, not forgotten.
+func (f Facts) action(r Rules, cause guard.Cause) (act guard.Action, why string) {
+	if why := f.Untouchable(); why != "" {
+		return guard.ActAlert, "guard never touches it: " + why
+	}
+	if p := f.Protection(r); p.On && !cause.HardCap() {
+		return guard.ActAlert, "it is protected, so guard only tells: " + p.Why
+	}
 	switch f.Lease.OnLimit {
 	case guard.ActRelease:
 		return guard.ActRelease, ""
@@ -93,7 +103,9 @@ func (f Facts) action() (act guard.Action, why string) {
 // judge turns a limit into a verdict: told at its notice and warnings, acted on
 // when due.
 func (l limit) judge(r Rules, f Facts) Outcome {
-	due := f.due(r, l)
+	action, why := f.action(r, l.cause)
+	enforce := f.Mode == guard.Enforce && action != guard.ActAlert
+	due := f.due(r, l, enforce)
 	lead := f.grace(r)
 	for _, w := range l.warn {
 		lead = max(lead, w)
@@ -102,21 +114,13 @@ func (l limit) judge(r Rules, f Facts) Outcome {
 	if f.At.Before(notice) {
 		return Outcome{Next: notice}
 	}
-	action, why := f.action()
 	if action == guard.ActStop && f.Observed.Resource.State == guard.StateStopped {
 		return Outcome{} // what the limit asked for is done
 	}
 	protection := f.Protection(r)
-	switch {
-	case f.Untouchable() != "":
-		action, why = guard.ActAlert, "guard never touches it: "+f.Untouchable()
-	case protection.On && !l.cause.HardCap():
-		action, why = guard.ActAlert, "it is protected, so guard only tells: "+protection.Why
-	}
 
 	v := f.verdict(l.rule, notice)
 	v.Facts = append(v.Facts, f.limitFacts(r, l, due)...)
-	verb := verbOf(action)
 	told := l.tell(f, due, action, why, protection)
 	var next time.Time
 	for _, w := range offsets(lead, l.warn) {
@@ -130,7 +134,6 @@ func (l limit) judge(r Rules, f Facts) Outcome {
 	if f.At.Before(due) {
 		next = earliest(next, due)
 	}
-	enforce := f.Mode == guard.Enforce && action != guard.ActAlert
 	switch {
 	case enforce:
 		v.Act = &Act{Action: action, Cause: l.cause, Due: due, Notice: notice, Limit: l.at, Stood: l.stood,
@@ -138,13 +141,15 @@ func (l limit) judge(r Rules, f Facts) Outcome {
 		if protection.On {
 			v.Act.Block, v.Act.BlockWhy = guard.BlockProtected, protection.Why
 		}
-	case !f.At.Before(due) && action != guard.ActAlert:
+	case f.At.Before(due):
+	case action == guard.ActAlert:
+		v.Stages = append(v.Stages, Stage{Name: "reached", Title: f.name() + ": " + l.reached, Lines: told})
+		v.Urgent = true
+	default:
+		verb := verbOf(action)
 		v.Stages = append(v.Stages, Stage{Name: "would " + verb,
 			Title: fmt.Sprintf("%s: would %s now: %s", f.name(), verb, l.reached),
 			Lines: append([]string{"The account is in observe mode, so guard does nothing. It goes on billing."}, f.costLines()...)})
-		v.Urgent = true
-	case !f.At.Before(due):
-		v.Stages = append(v.Stages, Stage{Name: "reached", Title: f.name() + ": " + l.reached, Lines: told})
 		v.Urgent = true
 	}
 	return Outcome{Verdicts: []Verdict{v}, Next: next}
@@ -159,16 +164,19 @@ func offsets(lead time.Duration, warn []time.Duration) []time.Duration {
 
 // title is the line that people read first.
 func (l limit) title(f Facts, due time.Time, action guard.Action, p Protection) string {
-	when := f.stamp(due)
+	limit := fmt.Sprintf("%s at %s", l.coming, f.stamp(l.at))
+	if !f.At.Before(l.at) {
+		limit = fmt.Sprintf("%s since %s", l.reached, f.stamp(l.at))
+	}
 	switch {
 	case action == guard.ActAlert:
-		return fmt.Sprintf("%s at %s", l.coming, f.stamp(l.at))
+		return limit
 	case f.Mode != guard.Enforce:
-		return fmt.Sprintf("%s at %s (observe mode: guard only tells)", l.coming, f.stamp(l.at))
+		return limit + " (observe mode: guard only tells)"
 	case p.On:
-		return fmt.Sprintf("%s at %s, but it is protected", l.coming, f.stamp(l.at))
+		return limit + ", but it is protected"
 	}
-	return fmt.Sprintf("guard will %s it at %s: %s", verbOf(action), when, l.coming)
+	return fmt.Sprintf("guard will %s it at %s: %s", verbOf(action), f.stamp(due), limit)
 }
 
 // tell is what stands below the title: what it costs, what the action erases and
@@ -190,6 +198,9 @@ func (l limit) tell(f Facts, due time.Time, action guard.Action, why string, p P
 		lines = append(lines, f.Erases()...)
 	case action == guard.ActStop:
 		lines = append(lines, "A stop keeps its disks, and they go on billing.")
+	}
+	if action == guard.ActAlert {
+		return lines
 	}
 	return append(lines, l.keep(f))
 }

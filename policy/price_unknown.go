@@ -32,7 +32,11 @@ func priceUnknown(_ Rules, f Facts) Outcome {
 		lines = append(lines, fmt.Sprintf("Its cap of %s may be passed without guard knowing; what is known counts.", f.Lease.Budget.Round()))
 	}
 	lines = append(lines, fmt.Sprintf("To state the whole machine's price: guard register %s --price 2.50USD/h", f.Resource()))
-	v.Stages = []Stage{{Name: "unknown", Title: fmt.Sprintf("%s: its price is not known", f.name()), Lines: lines}}
+	title := "its price is not known"
+	if _, ok := f.hourly(); ok {
+		title = "a part of what it costs is not known"
+	}
+	v.Stages = []Stage{{Name: "unknown", Title: f.name() + ": " + title, Lines: lines}}
 	v.Facts = append(v.Facts, guard.Fact{Name: "not counted", Value: strings.Join(parts, "; "), Source: "meter", At: f.Plan.SolvedAt})
 	return Outcome{Verdicts: []Verdict{v}}
 }

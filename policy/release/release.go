@@ -157,32 +157,6 @@ func New(target guard.Observed, lease *guard.Lease, action guard.Action, cause g
 	return r
 }
 
-// Order is a person's word that a resource is to go now. It makes a release, or
-// moves the open one ahead: one that waits becomes the person's and due at once,
-// one that the surprise bound holds up is let through, one that is under way stays
-// as it is. It reports whether anything changed.
-func Order(open *guard.Release, target guard.Observed, lease *guard.Lease, action guard.Action, by, why string, at time.Time) (guard.Release, bool) {
-	if open == nil {
-		return New(target, lease, action, guard.CausePerson, by, why, at, at, at), true
-	}
-	r := *open
-	switch r.State {
-	case guard.ReleasePlanned, guard.ReleaseNoticed:
-		r.Action, r.Cause, r.By, r.Why, r.Due = action, guard.CausePerson, by, why, at
-		return r, true
-	case guard.ReleaseBlocked:
-		if r.Allowed != "" {
-			return r, false
-		}
-		r.Allowed = by
-		if r.Reason == guard.BlockSurprise {
-			r.NextAt = at
-		}
-		return r, true
-	}
-	return r, false
-}
-
 // Withdrawable reports whether a person's word can still withdraw the release:
 // no call of it may have gone out.
 func Withdrawable(r guard.Release) bool {

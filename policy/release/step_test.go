@@ -365,27 +365,6 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-func TestOrder(t *testing.T) {
-	o := guard.Observed{Resource: guard.Resource{ID: at(noticed).Target, Created: t0.Add(-time.Hour)}, Identity: "acct-1"}
-	fresh, changed := release.Order(nil, o, nil, guard.ActRelease, "ana", "not needed", t0)
-	if !changed || fresh.State != planned || fresh.Cause != guard.CausePerson || !fresh.Due.Equal(t0) || fresh.Identity != "acct-1" {
-		t.Errorf("a new order: %+v", fresh)
-	}
-	waiting := at(noticed, later10)
-	got, changed := release.Order(&waiting, o, nil, guard.ActRelease, "ana", "not needed", t0)
-	if !changed || got.ID != waiting.ID || got.Cause != guard.CausePerson || !got.Due.Equal(t0) {
-		t.Errorf("a waiting release: %+v", got)
-	}
-	stuck := at(blocked, reason(guard.BlockSurprise))
-	if got, changed := release.Order(&stuck, o, nil, guard.ActRelease, "ana", "", t0); !changed || got.Allowed != "ana" {
-		t.Errorf("a surprising release: %+v", got)
-	}
-	under := at(issued)
-	if got, changed := release.Order(&under, o, nil, guard.ActRelease, "ana", "", t0); changed || cmp.Diff(got, under) != "" {
-		t.Errorf("a release under way: %+v", got)
-	}
-}
-
 func TestTextsSayWhatMatters(t *testing.T) {
 	view := release.Scene{Purpose: "lora 70b", Hourly: guard.MustMoney("240 CNY"), Zone: time.FixedZone("CST", 8*3600)}
 	r := at(blocked, func(r *guard.Release) { r.LastError = "ec2:TerminateInstances is not allowed" })

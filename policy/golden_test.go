@@ -1,0 +1,329 @@
+package policy_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"guard"
+	"guard/policy"
+)
+
+var update = flag.Bool("update", false, "write what the rules say into testdata")
+
+// zero is offset 0 of all golden cases.
+var zero = time.Date(2026, 3, 6, 10, 0, 0, 0, time.UTC)
+
+// TestGolden reads one file a rule. Each case is two sections, NAME/facts and
+// NAME/want; facts are lines "what: key=value …" with times as offsets, want is
+// every verdict of every rule.
+func TestGolden(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no golden cases", err)
+	}
+	for _, name := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]string{}
+			for _, f := range a.Files {
+				if n, ok := strings.CutSuffix(f.Name, "/want"); ok {
+					want[n] = string(f.Data)
+				}
+			}
+			out := &txtar.Archive{Comment: a.Comment}
+			for _, f := range a.Files {
+				n, ok := strings.CutSuffix(f.Name, "/facts")
+				if !ok {
+					continue
+				}
+				got := ""
+				t.Run(n, func(t *testing.T) {
+					rules, facts := parse(t, string(f.Data))
+					got = show(policy.Evaluate(rules, facts))
+					if again := show(policy.Evaluate(rules, facts)); again != got {
+						t.Errorf("not deterministic:\n%s", cmp.Diff(got, again))
+					}
+					if diff := cmp.Diff(want[n], got); diff != "" && !*update {
+						t.Errorf("(-want +got):\n%s", diff)
+					}
+				})
+				out.Files = append(out.Files, f, txtar.File{Name: n + "/want", Data: []byte(got)})
+			}
+			if *update {
+				if err := os.WriteFile(name, txtar.Format(out), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// show is an outcome as the golden files have it.
+func show(o policy.Outcome) string {
+	var b strings.Builder
+	for _, v := range o.Verdicts {
+		fmt.Fprintf(&b, "%s %q since %s", v.Rule, v.Subject, offset(v.Since))
+		if v.Urgent {
+			b.WriteString(" urgent")
+		}
+		if v.Wastes.IsSet() {
+			fmt.Fprintf(&b, " wastes %s", v.Wastes.Round())
+		}
+		b.WriteString("\n")
+		for i, s := range v.Stages {
+			if i < len(v.Stages)-1 {
+				fmt.Fprintf(&b, "\tstage %s\n", s.Name)
+				continue
+			}
+			fmt.Fprintf(&b, "\tstage %s: %s\n", s.Name, s.Title)
+			for _, l := range s.Lines {
+				fmt.Fprintf(&b, "\t\t%s\n", l)
+			}
+		}
+		if a := v.Act; a != nil {
+			fmt.Fprintf(&b, "\tact %s for %s due %s notice %s", a.Action, a.Cause, offset(a.Due), offset(a.Notice))
+			if a.Block != "" {
+				fmt.Fprintf(&b, " blocked %s: %s", a.Block, a.BlockWhy)
+			}
+			b.WriteString("\n")
+		}
+	}
+	if !o.Next.IsZero() {
+		fmt.Fprintf(&b, "next %s\n", offset(o.Next))
+	}
+	return b.String()
+}
+
+func offset(t time.Time) string {
+	if t.IsZero() {
+		return "unknown"
+	}
+	return t.Sub(zero).String()
+}
+
+// parse reads the facts of a case. What it does not know is a mistake in the case.
+func parse(t *testing.T, text string) (policy.Rules, policy.Facts) {
+	t.Helper()
+	rules := policy.DefaultRules()
+	f := policy.Facts{At: zero, Deployment: "me", Configured: true, Mode: guard.Enforce, May: policy.May{GPU: true}, Stop: guard.StopSavesCompute,
+		Account: guard.AccountStatus{Name: "lab", Mode: guard.Enforce, Identity: guard.Identity{ID: "acct-lab"}, Polled: zero}}
+	for _, line := range strings.Split(text, "\n") {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		what, rest, _ := strings.Cut(line, ":")
+		p := params(t, rest)
+		switch what {
+		case "at":
+			f.At = p.time("offset")
+		case "mode":
+			f.Mode = guard.Mode(p["is"])
+		case "account":
+			f.Account.Failing, f.Account.Error, f.Account.Mismatch = p.time("failing"), p["error"], p["mismatch"]
+			f.Account.FreshFrom, f.Account.FreshWhy, f.Account.Identity.Self = p.time("fresh"), p["why"], p["self"]
+			f.Leases, _ = strconv.Atoi(p["leases"])
+		case "scope":
+			f.Scopes = append(f.Scopes, guard.ScopeStatus{Account: "lab", Kind: guard.Kind(p.or("kind", "instance")), Scope: p["name"],
+				Complete: p.time("complete"), Failing: p.time("failing"), Error: p["error"]})
+		case "may":
+			f.May = policy.May{GPU: p["gpu"] != "no", Tags: p.tags()}
+		case "protect":
+			rules.Protect.Tags = p.tags()
+		case "instance", "volume":
+			o := p.observed(t, guard.Kind(what))
+			f.Observed = &o
+		case "parent":
+			o := p.observed(t, guard.Instance)
+			f.Instance = &o
+		case "lease":
+			l := p.lease(t)
+			f.Lease = &l
+		case "plan":
+			f.Plan = p.plan()
+		case "spent":
+			f.Spend.Totals = append(f.Spend.Totals, guard.MustMoney(p["amount"]))
+			f.Spend.AtLeast = p["at_least"] != ""
+		case "crossing":
+			n, _ := strconv.Atoi(p["percent"])
+			f.Spend.Crossings = append(f.Spend.Crossings, policy.Crossing{Percent: n, At: p.time("at")})
+		case "release":
+			f.Release = &guard.Release{State: guard.ReleaseNoticed, NoticedAt: p.time("noticed")}
+		case "segment":
+			f.Metered.Segments = append(f.Metered.Segments, guard.Segment{State: guard.StateRunning, Rate: rate(t, p["rate"]), From: p.time("from"), To: p.time("to")})
+		case "odd":
+			r := rate(t, p["rate"])
+			f.Metered.Odd, f.Metered.OddSince = &r, p.time("since")
+		case "clock":
+			d, _ := time.ParseDuration(p["stepped"])
+			f.Clock = &policy.Clock{Stepped: d, At: p.time("at"), Trusted: p["trusted"] == "yes"}
+			f.Account = guard.AccountStatus{}
+		default:
+			t.Fatalf("unknown line %q", line)
+		}
+	}
+	if f.Observed == nil && f.Lease == nil && f.Clock == nil && len(f.Scopes) == 0 && f.Account.Failing.IsZero() && f.Account.Mismatch == "" {
+		t.Fatal("a case about nothing")
+	}
+	return rules, f
+}
+
+type fields map[string]string
+
+// params reads key=value and key="a value"; a bare word is an offset.
+func params(t *testing.T, s string) fields {
+	t.Helper()
+	p := fields{}
+	for s = strings.TrimSpace(s); s != ""; s = strings.TrimSpace(s) {
+		key, rest, ok := strings.Cut(s, "=")
+		if !ok || strings.Contains(key, " ") {
+			key, rest, _ = strings.Cut(s, " ")
+			if _, err := time.ParseDuration(key); err == nil {
+				p["offset"] = key
+			} else {
+				p["is"] = key
+			}
+			s = rest
+			continue
+		}
+		if strings.HasPrefix(rest, `"`) {
+			q, err := strconv.QuotedPrefix(rest)
+			if err != nil {
+				t.Fatalf("%s: %v", s, err)
+			}
+			p[key], _ = strconv.Unquote(q)
+			s = rest[len(q):]
+			continue
+		}
+		p[key], s, _ = strings.Cut(rest, " ")
+	}
+	return p
+}
+
+func (p fields) or(key, otherwise string) string {
+	if v := p[key]; v != "" {
+		return v
+	}
+	return otherwise
+}
+
+func (p fields) time(key string) time.Time {
+	d, err := time.ParseDuration(p[key])
+	if err != nil {
+		return time.Time{}
+	}
+	return zero.Add(d)
+}
+
+// tags reads tags="k=v,k2=v2".
+func (p fields) tags() map[string]string {
+	if p["tags"] == "" {
+		return nil
+	}
+	m := map[string]string{}
+	for _, kv := range strings.Split(p["tags"], ",") {
+		k, v, _ := strings.Cut(kv, "=")
+		m[k] = v
+	}
+	return m
+}
+
+func (p fields) id(kind guard.Kind) guard.ResourceID {
+	name := "i-1"
+	if kind == guard.Volume {
+		name = "v-1"
+	}
+	return guard.ResourceID{Account: "lab", Kind: kind, ID: p.or("id", name)}
+}
+
+func (p fields) observed(t *testing.T, kind guard.Kind) guard.Observed {
+	o := guard.Observed{Identity: "acct-lab", FirstSeen: p.time("seen"), Seen: p.time("seen"), DetachedAt: p.time("detached")}
+	o.Resource = guard.Resource{ID: p.id(kind), Name: p["name"], State: guard.State(p.or("state", "running")), Created: p.time("created"),
+		Changed: p.time("changed"), Ended: guard.How(p["ended"]), Tags: p.tags(), Bills: guard.Yes, StopSaves: guard.StopEffect(p["stop"])}
+	if kind == guard.Instance {
+		o.Resource.GPUs, _ = strconv.Atoi(p.or("gpus", "1"))
+		o.Resource.HasGPU = guard.TriOf(o.Resource.GPUs > 0)
+		if p["gpus"] == "unknown" {
+			o.Resource.HasGPU = guard.Unknown
+		}
+		o.Resource.GPUModel = "H100"
+	}
+	if size := p["size"]; size != "" {
+		o.Resource.SizeGB, _ = strconv.ParseInt(size, 10, 64)
+	}
+	o.Resource.Rate = rate(t, p["rate"])
+	if on := p["on"]; on != "" {
+		o.Instance = guard.ResourceID{Account: "lab", Kind: guard.Instance, ID: on}
+		if p["detached"] == "" {
+			o.Resource.Parent = o.Instance
+		}
+	}
+	for _, c := range strings.Split(p["children"], ",") {
+		if id, goes, ok := strings.Cut(c, "="); ok {
+			o.Resource.Children = append(o.Resource.Children, guard.Child{ID: guard.ResourceID{Account: "lab", Kind: guard.Volume, ID: id}, GoesWithInstance: guard.Tri(goes)})
+		}
+	}
+	if how := p["gone"]; how != "" {
+		o.Gone = &guard.Gone{At: p.time("gone_at"), ProvenAt: p.time("proven"), How: guard.How(how), Proof: guard.ProofTerminal, Estimated: p["estimated"] != ""}
+	}
+	return o
+}
+
+func rate(t *testing.T, s string) guard.Rate {
+	t.Helper()
+	if s == "" {
+		return guard.Rate{}
+	}
+	r, err := guard.ParseRate(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Source = "api"
+	return r
+}
+
+func (p fields) lease(t *testing.T) guard.Lease {
+	l := guard.Lease{ID: "l-1", Resource: p.id(guard.Instance), Purpose: p.or("purpose", "lora 70b"), Owner: "ana", RegisteredAt: zero,
+		ExpiresAt: p.time("expires"), OnLimit: guard.Action(p.or("on_limit", "release")), Status: guard.LeaseStatus(p.or("status", "active")),
+		Grace: 10 * time.Minute, UpdatedAt: zero, UpdatedBy: "ana", Protected: p["protected_by"] != "", ProtectedBy: p["protected_by"], NoGPUOK: p["no_gpu_ok"] != ""}
+	if g := p["grace"]; g != "" {
+		l.Grace, _ = time.ParseDuration(g)
+	}
+	if b := p["budget"]; b != "" {
+		l.Budget = guard.MustMoney(b)
+	}
+	if h := p.time("held"); !h.IsZero() {
+		l.Holds = []guard.Hold{{Until: h, By: "ana", Since: zero}}
+	}
+	if at := p.time("ended"); !at.IsZero() {
+		l.EndedAt = at
+	}
+	l.Price = rate(t, p["price"])
+	return l
+}
+
+func (p fields) plan() guard.Plan {
+	plan := guard.Plan{Lease: "l-1", SolvedAt: p.time("solved")}
+	if d := p.time("due"); !d.IsZero() {
+		plan.Deadlines = []guard.Deadline{{Reason: guard.DeadlineBudget, Limit: p.time("limit"), Due: d, Lead: p.time("limit").Sub(d), Stood: zero}}
+		if c := p.time("candidate"); !c.IsZero() {
+			plan.Deadlines[0].Candidate = &guard.Candidate{Limit: c, Due: c}
+		}
+	}
+	if u := p["unknown"]; u != "" {
+		plan.Unknown = slices.Collect(strings.SplitSeq(u, ","))
+	}
+	return plan
+}
