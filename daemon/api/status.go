@@ -23,7 +23,7 @@ type nothing struct{}
 
 func (s *server) status(ctx context.Context, at guard.Instant, _ *nothing) (wire.Status, error) {
 	health := s.Health(at)
-	out := wire.Status{Now: s.now(at), Version: s.Version, Deployment: s.Ledger.Deployment(), TimeZone: s.Location().String(),
+	out := wire.Status{Now: s.now(at), Version: s.Version, Deployment: s.Ledger.Deployment(), TimeZone: s.Location().String(), Channels: append([]string{}, s.Channels()...),
 		Attention: []string{}, Accounts: []wire.Account{}, Loops: []wire.Loop{}, Burn: []string{}, Messages: []wire.Undelivered{}}
 	out.Loops = append(out.Loops, health.Loops...)
 	err := s.Ledger.View(ctx, func(v *store.View) error {

@@ -133,6 +133,7 @@ type Status struct {
 	Version    string    `json:"version,omitempty"`
 	Deployment string    `json:"deployment"`
 	TimeZone   string    `json:"time_zone"`
+	Channels   []string  `json:"channels"` // who is told
 	// Attention is what needs a person, a sentence each; empty when all is well.
 	Attention []string      `json:"attention"`
 	Accounts  []Account     `json:"accounts"`

@@ -133,9 +133,9 @@ func price(r *wire.Rate) string {
 	if r == nil {
 		return "unknown"
 	}
-	s := r.Hourly + " per hour for the whole of it"
-	if r.Quote != "" {
-		s += ", quoted as " + r.Quote
+	s := r.Hourly + " per hour, quoted for the whole of it"
+	if r.Quote != r.Hourly+" per hour" {
+		s = r.Hourly + " per hour for the whole of it, quoted as " + r.Quote
 	}
 	if r.Source != "" {
 		s += " (" + r.Source + ")"

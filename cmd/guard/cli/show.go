@@ -70,10 +70,10 @@ func (a *app) shown(s wire.Show) {
 	}
 	f.put("price", price(it.Rate))
 	f.put("spent", spent(it))
-	if it.Budget != nil {
+	if it.Budget != nil && len(s.Limits) == 0 { // else it stands there
 		f.put("budget", *it.Budget)
 	}
-	a.limits(f, s.Now, s.Limits, nil)
+	a.limits(f, s.Now, s.Limits, it.Budget)
 	if it.Protected {
 		f.put("protected", "yes: guard does not touch it, whatever the limit (guard unprotect ends that)")
 	}
@@ -83,29 +83,40 @@ func (a *app) shown(s wire.Show) {
 	f.put("erases", s.Erases...)
 	f.put("survives", s.Survives...)
 	f.put("tags", tagList(it.Tags))
-	if len(s.Family) > 1 {
-		for _, p := range s.Family {
-			line := p.ID + " (" + p.Kind + ", " + p.State + ")"
-			if p.Rate != nil {
-				line += ", " + p.Rate.Hourly + " per hour"
-			} else {
-				line += ", price unknown"
-			}
-			if p.Spend != nil {
-				line += ", spent " + *p.Spend
-			}
-			f.put("family", line)
-		}
-	}
+	f.put("family", family(s.Family)...)
 	if r := s.Release; r != nil {
 		f.put("release", release(s, *r)...)
 	}
 	for _, x := range s.Findings {
 		f.put("finding", x.Rule+" since "+moment(s.Now, x.Since)+": "+x.Title)
 	}
+	var log []string
 	for _, e := range s.Log {
-		f.put("log", clock(e.At)+" "+e.Who+" "+e.Verb+": "+e.Text)
+		log = append(log, clock(e.At)+" "+e.Who+" "+e.Verb+": "+e.Text)
 	}
+	f.put("log", log...)
+}
+
+// family is what each member of a lease's family costs; nothing where there is
+// but one.
+func family(parts []wire.Part) []string {
+	if len(parts) < 2 {
+		return nil
+	}
+	var lines []string
+	for _, p := range parts {
+		line := p.ID + " (" + p.Kind + ", " + p.State + ")"
+		if p.Rate != nil {
+			line += ", " + p.Rate.Hourly + " per hour"
+		} else {
+			line += ", price unknown"
+		}
+		if p.Spend != nil {
+			line += ", spent " + *p.Spend
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 func release(s wire.Show, r wire.Release) []string {

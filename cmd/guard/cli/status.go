@@ -76,6 +76,11 @@ func (a *app) stands(s wire.Status) {
 		}
 		f.put("account", line+reason(x.Error))
 	}
+	if len(s.Channels) == 0 {
+		f.put("tells", "nobody: no channel is configured")
+	} else {
+		f.put("tells", strings.Join(s.Channels, ", "))
+	}
 	f.put("clock", clock(s.Now)+prefixed(", ", s.TimeZone))
 	f.put("version", s.Version)
 }

@@ -1,0 +1,247 @@
+package cli_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"guard"
+	"guard/cmd/guard/cli"
+	"guard/daemon/api"
+	"guard/daemon/decide"
+	"guard/daemon/meter"
+	"guard/daemon/observe"
+	"guard/daemon/wire"
+	"guard/policy"
+	"guard/providers"
+	"guard/providers/fake"
+	"guard/store"
+	"guard/store/memory"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"guard": func() { os.Exit(cli.Main(os.Args[1:]...)) }})
+}
+
+// TestScripts runs the real command against the real API and the real loops over
+// a ledger in memory and the fake cloud; the caller of the socket is called ana.
+// Script commands: `pass DURATION` moves time on and runs the loops, `cloud
+// reclaim|delete ID`, `mode observe|enforce`, `fault CALL STATUS` (or html), `trouble`
+// leaves a blocked release, `hang` makes the daemon silent.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("GUARD_UPDATE") != "",
+		Setup: func(e *testscript.Env) error {
+			d, err := newDaemon()
+			if err != nil {
+				return err
+			}
+			dir, err := os.MkdirTemp("", "guard") // socket paths are short
+			if err != nil {
+				return err
+			}
+			addr, err := d.serve(filepath.Join(dir, "s"))
+			if err != nil {
+				return err
+			}
+			e.Defer(func() { d.stop(); os.RemoveAll(dir) })
+			e.Setenv("GUARD_ADDR", addr)
+			e.Values["daemon"] = d
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"pass":    command((*testDaemon).passCommand),
+			"cloud":   command((*testDaemon).cloudCommand),
+			"mode":    command((*testDaemon).modeCommand),
+			"fault":   command((*testDaemon).faultCommand),
+			"trouble": command((*testDaemon).troubleCommand),
+			"hang":    command((*testDaemon).hangCommand),
+		},
+	})
+}
+
+func command(run func(*testDaemon, []string) error) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, _ bool, args []string) {
+		ts.Check(run(ts.Value("daemon").(*testDaemon), args))
+	}
+}
+
+// testDaemon is the API with loops that run once after every order.
+type testDaemon struct {
+	cloud  *fake.Cloud
+	acct   *providers.Account
+	ledger *store.Ledger
+	loops  []func(context.Context, guard.Instant) (guard.Instant, error)
+	srv    *http.Server
+	hung   chan struct{}
+
+	mu sync.Mutex
+	at guard.Instant
+}
+
+func newDaemon() (*testDaemon, error) {
+	cloud, err := fake.NewCloud(fake.Lab())
+	if err != nil {
+		return nil, err
+	}
+	d := &testDaemon{cloud: cloud, acct: cloud.Account(), at: cloud.At(0), hung: make(chan struct{})}
+	d.acct.Mode, d.acct.Sweep = guard.Enforce, time.Minute
+	if d.ledger, err = store.Open(context.Background(), memory.New(), d.at); err != nil {
+		return nil, err
+	}
+	account := func(name string) (*providers.Account, bool) { return d.acct, name == d.acct.Name }
+	zone := time.FixedZone("Asia/Shanghai", 8*3600)
+	rules := policy.DefaultRules()
+	judge := decide.New(decide.Config{Ledger: d.ledger, Accounts: []*providers.Account{d.acct}, Rules: rules, Zone: zone})
+	d.loops = append(d.loops,
+		observe.New(observe.Config{Ledger: d.ledger, Account: d.acct}).Once,
+		meter.New(meter.Config{Ledger: d.ledger, Account: account, Rules: rules}).Once,
+		judge.Once)
+	h := api.New(api.Options{
+		Ledger: d.ledger, Account: account, AccountNames: func() []string { return []string{"lab"} }, Now: d.now, Kick: func(string) {},
+		Rules: func() policy.Rules { return rules }, Location: func() *time.Location { return zone },
+		Channels: func() []string { return []string{"log"} }, Why: judge.Why,
+		Health: func(guard.Instant) wire.Health { return wire.Health{OK: true} }, Version: "test",
+	})
+	d.srv = &http.Server{Handler: d.settled(api.As("ana", h))}
+	return d, d.cycle()
+}
+
+func (d *testDaemon) now() guard.Instant {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.at
+}
+
+// cycle runs every loop once.
+func (d *testDaemon) cycle() error {
+	at := d.now()
+	for _, once := range d.loops {
+		if _, err := once(guard.WithInstant(context.Background(), at), at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settled runs the loops after every order, as the scheduler's kicks would.
+func (d *testDaemon) settled(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-d.hung:
+			<-r.Context().Done()
+			return
+		default:
+		}
+		h.ServeHTTP(w, r)
+		if r.Method == http.MethodPost {
+			if err := d.cycle(); err != nil {
+				panic(err)
+			}
+		}
+	})
+}
+
+func (d *testDaemon) serve(socket string) (string, error) {
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		return "", err
+	}
+	go d.srv.Serve(l)
+	return "unix:" + socket, nil
+}
+
+func (d *testDaemon) stop() { d.srv.Close() }
+
+func (d *testDaemon) passCommand(args []string) error {
+	by, err := time.ParseDuration(args[0])
+	if err != nil {
+		return err
+	}
+	for by > 0 { // in polls, as it would be
+		step := min(by, time.Minute)
+		by -= step
+		d.mu.Lock()
+		d.at = d.at.Add(step)
+		d.mu.Unlock()
+		d.cloud.Advance(d.now().Wall)
+		if err := d.cycle(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *testDaemon) cloudCommand(args []string) error {
+	e := fake.Event{ID: args[1]}
+	switch args[0] {
+	case "reclaim":
+		e.Reclaim = &fake.Reclaim{}
+	case "delete":
+		e.Delete = true
+	case "create":
+		e.ID, e.Create = "", &fake.Resource{ID: args[1], Name: args[2], Rate: &fake.Rate{Amount: "20", Per: "hour"}}
+	default:
+		return fmt.Errorf("cloud %s?", args[0])
+	}
+	return d.cloud.Do(e)
+}
+
+func (d *testDaemon) modeCommand(args []string) error {
+	d.acct.Mode = guard.Mode(args[0])
+	return nil
+}
+
+func (d *testDaemon) faultCommand(args []string) error {
+	reply := fake.Reply{HTML: true}
+	if args[1] != "html" {
+		reply = fake.Reply{}
+		if _, err := fmt.Sscan(args[1], &reply.Status); err != nil {
+			return err
+		}
+	}
+	d.cloud.Fault(fake.Fault{Call: args[0], Reply: reply})
+	return nil
+}
+
+func (d *testDaemon) troubleCommand([]string) error {
+	at := d.now()
+	return d.ledger.Update(context.Background(), func(tx *store.Tx) error {
+		return tx.Releases.Put(guard.Release{ID: "r", Target: d.cloud.ID(guard.Instance, "i-2"), State: guard.ReleaseBlocked, Reason: guard.BlockPermission,
+			Action: guard.ActRelease, Cause: guard.CausePerson, By: "ana", Why: "ordered by ana", LastError: "403", BlockedAt: at.Wall})
+	})
+}
+
+func (d *testDaemon) hangCommand([]string) error {
+	close(d.hung)
+	return nil
+}
+
+func (d *testDaemon) releases(t *testing.T) []guard.Release {
+	t.Helper()
+	var out []guard.Release
+	err := d.ledger.View(t.Context(), func(v *store.View) error {
+		for r, err := range v.Releases.All("") {
+			if err != nil {
+				return err
+			}
+			out = append(out, r)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
