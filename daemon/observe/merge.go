@@ -75,6 +75,12 @@ func merge(o guard.Observed, known bool, s sighting) (guard.Observed, news) {
 	case o.Gone != nil:
 		told = newsBack
 		next.Pending = append(slices.Clone(o.Pending), change(fresh, o.Gone.At))
+	case ranUnseen(o, fresh, s):
+		// It ran from when nobody looked until it was stopped again.
+		ran := fresh
+		ran.State, ran.Bills = guard.StateRunning, guard.Unknown
+		next.Pending = add(o.Pending, change(ran, later(o.Seen, s.last)))
+		next.Pending = add(next.Pending, change(fresh, fresh.Changed))
 	case billsAlike(o.Resource, fresh):
 	default:
 		next.Pending = add(o.Pending, change(fresh, since(o, fresh, s)))
@@ -160,6 +166,16 @@ func billsAlike(a, b guard.Resource) bool {
 		return false
 	}
 	return nothing || (stateA == stateB && rateA.Same(rateB))
+}
+
+// ranUnseen reports whether a thing that is stopped, as it was, has been started
+// and stopped again since it was last looked at.
+func ranUnseen(o guard.Observed, fresh guard.Resource, s sighting) bool {
+	was, _ := spend.Billing(o.Resource)
+	is, _ := spend.Billing(fresh)
+	last := later(o.Seen, s.last)
+	return was == guard.StateStopped && is == guard.StateStopped && !o.Resource.Changed.Equal(fresh.Changed) &&
+		fresh.Changed.After(last) && !fresh.Changed.After(s.at)
 }
 
 // since is when a change of billing began: the provider's own time where it can

@@ -451,6 +451,33 @@ func TestStoppedAndStarted(t *testing.T) {
 	b.wantVerbs("lab/i-1", "found", "tagged", "stopped", "started")
 }
 
+// A gap in which it was started and stopped again: what nobody saw is assumed to
+// have run.
+func TestRanWhileNobodyLooked(t *testing.T) {
+	b := newBench(t, func(s *fake.Script) {
+		for _, e := range []struct {
+			at    time.Duration
+			state string
+		}{{5 * time.Minute, "stopped"}, {30 * time.Minute, "running"}, {40 * time.Minute, "stopped"}} {
+			s.Timeline = append(s.Timeline, fake.Event{At: e.at, ID: "i-1", State: e.state})
+		}
+	})
+	b.once(time.Minute)
+	b.until(10 * time.Minute)
+	b.restart()
+	b.once(time.Hour)
+	p := b.box("i-1").Pending
+	if len(p) != 4 {
+		t.Fatalf("got %+v", p)
+	}
+	if ran := p[2]; ran.State != guard.StateRunning || !ran.At.Equal(b.cloud.At(10*time.Minute).Wall) {
+		t.Errorf("got %+v", ran)
+	}
+	if stop := p[3]; stop.State != guard.StateStopped || !stop.At.Equal(b.cloud.At(40*time.Minute).Wall) {
+		t.Errorf("got %+v", stop)
+	}
+}
+
 func TestOurReleaseIsLeftToTheReleaseLoop(t *testing.T) {
 	b := newBench(t, func(s *fake.Script) { s.Lag.Disappears = time.Hour })
 	b.once(10 * time.Minute)
