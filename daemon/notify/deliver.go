@@ -127,7 +127,7 @@ func (c *line) deliver(ctx context.Context, at guard.Instant, p post) ([]guard.M
 	}
 	m := p.members[0]
 	if p.digest() {
-		m, thread = digest(p.members), ""
+		m = digest(p.members)
 	}
 	if m.MayRepeat {
 		m.Title = mayRepeat + m.Title

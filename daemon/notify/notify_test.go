@@ -100,8 +100,8 @@ func (w *bench) pass(d time.Duration) {
 			w.at = end
 			return
 		}
-		if w.at.Before(w.next) {
-			w.at = w.next
+		if wait := w.next.Sub(w.at); wait > 0 {
+			w.at = w.at.Add(wait) // the wall clock may have been set meanwhile
 		}
 		if w.run() != nil {
 			w.at = end
@@ -559,6 +559,23 @@ func TestRefusingChannel(t *testing.T) {
 	expect(t, c.Stored(), "one two")
 	if h := w.health(); h.Undelivered != 0 || h.Error != "" || h.LastAck.IsZero() {
 		t.Errorf("health: %+v", h)
+	}
+}
+
+// Many new messages, each tried once, do not push the next try of the old away.
+func TestNewOnesDoNotPush(t *testing.T) {
+	c := &notifytest.Memory{Every: time.Second}
+	w := newBench(t, memory.New(), c)
+	c.Inject(notifytest.Fault{Error: guard.ErrPermission.Error()})
+	for i := range 20 {
+		w.queue(w.urgent(fmt.Sprint(i)))
+		w.pass(2 * time.Second)
+	}
+	if n := len(c.Posts()); n != 20 {
+		t.Errorf("%d tries, want one each", n)
+	}
+	if next := w.health().NextTry; next.After(notifytest.Start.Add(time.Minute)) {
+		t.Errorf("the next try is at %s, want a minute after the first", next)
 	}
 }
 

@@ -311,20 +311,27 @@ func TestFindInBusyChannels(t *testing.T) {
 		notifytest.Kind(t, err, guard.ErrNotFound)
 	})
 	for name, body := range map[string]string{"empty": `{}`, "null": `null`, "no way on": `{"ok":true,"messages":[{"ts":"1"}],"has_more":true}`, "html": `<html>`} {
-		t.Run(name, func(t *testing.T) {
-			c, _ := New(Config{Token: guard.NewSecret(token), Channel: "C0002", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-				rec := httptest.NewRecorder()
-				_, _ = rec.WriteString(body)
-				return rec.Result(), nil
-			})})
-			for _, thread := range []string{"", "C0002|C0002|1700000000.000001"} {
-				_, found, err := c.Find(ctxAt(t, 0), m, thread)
+		for _, method := range []string{"conversations.history", "conversations.replies"} {
+			t.Run(name+" from "+method, func(t *testing.T) {
+				c, err := New(Config{Token: guard.NewSecret(token), Channel: "C0002", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+					rec := httptest.NewRecorder()
+					if strings.HasSuffix(r.URL.Path, method) {
+						_, _ = rec.WriteString(body)
+					} else {
+						_, _ = rec.WriteString(`{"ok":true,"messages":[{"ts":"1"}]}`)
+					}
+					return rec.Result(), nil
+				})})
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, found, err := c.Find(ctxAt(t, 0), m, "C0002|C0002|1700000000.000001")
 				if found {
 					t.Error("found")
 				}
 				notifytest.Kind(t, err, guard.ErrBadReply)
-			}
-		})
+			})
+		}
 	}
 }
 
