@@ -176,6 +176,9 @@ func (l limit) title(f Facts, due time.Time, action guard.Action, p Protection) 
 	case p.On:
 		return limit + ", but it is protected"
 	}
+	if due.Equal(l.at) {
+		limit = l.coming
+	}
 	return fmt.Sprintf("guard will %s it at %s: %s", verbOf(action), f.stamp(due), limit)
 }
 

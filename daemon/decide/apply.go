@@ -52,7 +52,7 @@ func (l *Loop) compare(s *snapshot) pending {
 			continue // a snapshot's maps do not fail
 		}
 		if sub.key != "" {
-			f = l.resource(s, sub.key, sub.account)
+			f.Spend, f.Scopes = l.spent(s, f, sub.key), s.scopes[sub.account]
 			sub.spend, sub.scopes = f.Spend, f.Scopes
 		}
 		out := policy.Evaluate(l.Rules, f)

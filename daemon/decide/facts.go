@@ -214,12 +214,15 @@ func (l *Loop) spent(s *snapshot, f policy.Facts, key string) policy.Spend {
 	limit := f.Lease.Budget
 	out.Hourly = spend.Burn(segments, s.now).In(limit.Currency())
 	for _, percent := range l.Rules.Budget.Warn {
-		if n, err := total.In(limit.Currency()).Cmp(limit.Percent(percent)); err != nil || n >= 0 {
+		spent := total.In(limit.Currency())
+		missing, err := limit.Percent(percent).Sub(spent)
+		if err != nil || !missing.IsPositive() {
 			continue
 		}
-		if at, ok := spend.Crossing(segments, limit.Percent(percent), s.now); ok {
-			// One unit further it is crossed, not only reached.
-			out.Crossings = append(out.Crossings, policy.Crossing{Percent: percent, At: at.Add(time.Second)})
+		// At the present rate; the next run corrects it. The cap itself is solved
+		// for exactly, by the meter.
+		if in, ok := (guard.Rate{Amount: out.Hourly, Per: time.Hour}).Lasts(missing); ok {
+			out.Crossings = append(out.Crossings, policy.Crossing{Percent: percent, At: s.now.Add(in + time.Second)})
 		}
 		break // the next one is all that can come next
 	}

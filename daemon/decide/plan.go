@@ -119,7 +119,7 @@ func (l *Loop) adjust(f policy.Facts, r guard.Release, act policy.Act, out polic
 	if waits {
 		n.Due = r.Due // it waits for its notice to be acknowledged
 	}
-	stale := r.NoticedAt.Before(f.Account.FreshFrom) && act.Due.After(f.At)
+	stale := r.Due.Before(f.Account.FreshFrom) && act.Due.After(f.At) // it gets fresh notice
 	switch {
 	case r.State == guard.ReleasePlanned, stale:
 		l.notice(f, n, out, open, stages, c)

@@ -1,0 +1,245 @@
+package decide_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"guard"
+	"guard/policy/release"
+	"guard/store"
+)
+
+func stands(w *world, name string) bool {
+	j := w.judge(name)
+	return j.Standing == release.Stands && !j.Due.After(w.at.Wall)
+}
+
+// TestSurprise: deadlines that nobody could foresee are bounded by an account's
+// size, the rest waits for a person, and foreseen ones are not counted.
+func TestSurprise(t *testing.T) {
+	w := newWorld(t, guard.Enforce)
+	for i := range 10 {
+		name := fmt.Sprintf("i-%02d", i)
+		w.instance(name)
+		stood := time.Duration(0)
+		if i >= 4 {
+			stood = 5*time.Hour - 5*time.Minute // it moved five minutes ago
+		}
+		w.lease(name, 0, func(l *guard.Lease) { l.Budget = guard.MustMoney("2400CNY") })
+		w.deadline(name, 5*time.Hour, stood)
+	}
+	w.skip(4*time.Hour + 49*time.Minute)
+	w.to(5 * time.Hour)
+	let := 0
+	for i := range 10 {
+		name := fmt.Sprintf("i-%02d", i)
+		j := w.judge(name)
+		switch {
+		case i < 4 && j.Standing != release.Stands:
+			t.Errorf("%s was foreseen: %+v", name, j)
+		case i >= 4 && j.Standing == release.Stands:
+			let++
+		case i >= 4 && j.Block != guard.BlockSurprise:
+			t.Errorf("%s: %+v", name, j)
+		}
+	}
+	if let != 3 { // ⌈25 % of 10⌉
+		t.Errorf("%d unforeseen releases, want 3", let)
+	}
+	w.at = w.at.Add(30 * time.Minute) // waiting does not make them foreseen
+	w.once()
+	again := 0
+	for i := 4; i < 10; i++ {
+		if stands(w, fmt.Sprintf("i-%02d", i)) {
+			again++
+		}
+	}
+	if again != 3 {
+		t.Errorf("%d after half an hour", again)
+	}
+}
+
+// TestThreeBoxesOneAccount: foreseen releases are never limited.
+func TestThreeBoxesOneAccount(t *testing.T) {
+	w := newWorld(t, guard.Enforce)
+	for i := range 3 {
+		name := fmt.Sprintf("i-%d", i)
+		w.instance(name)
+		w.lease(name, 0, func(l *guard.Lease) { l.Budget = guard.MustMoney("1200CNY") })
+		w.deadline(name, 5*time.Hour, 0)
+	}
+	w.skip(4*time.Hour + 49*time.Minute)
+	w.to(5 * time.Hour)
+	for i := range 3 {
+		if !stands(w, fmt.Sprintf("i-%d", i)) {
+			t.Errorf("i-%d is held up", i)
+		}
+	}
+}
+
+// TestHourlyBound: all accounts together, in any hour.
+func TestHourlyBound(t *testing.T) {
+	w := newWorld(t, guard.Enforce)
+	for i := range 100 {
+		name := fmt.Sprintf("i-%02d", i)
+		w.instance(name)
+		w.lease(name, 0, func(l *guard.Lease) { l.Budget = guard.MustMoney("2400CNY") })
+		w.deadline(name, 5*time.Hour, 5*time.Hour-5*time.Minute)
+	}
+	w.skip(4*time.Hour + 49*time.Minute)
+	w.to(5 * time.Hour)
+	count := func() (n int) {
+		for i := range 100 {
+			if stands(w, fmt.Sprintf("i-%02d", i)) {
+				n++
+			}
+		}
+		return n
+	}
+	if n := count(); n != 10 {
+		t.Errorf("%d in the first hour, want 10", n)
+	}
+	w.at = w.at.Add(59 * time.Minute)
+	w.once()
+	if n := count(); n != 10 {
+		t.Errorf("%d before the hour is over", n)
+	}
+}
+
+// TestNotice: an expiry waits for its notice to be taken, at most for its grace; a
+// cap does not wait.
+func TestNotice(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		lease func(*guard.Lease)
+		taken time.Duration // when a channel takes the notice
+		stand time.Duration // from when on it stands
+	}{
+		{"taken in time", nil, 9 * time.Hour, 10 * time.Hour},
+		{"never taken", nil, 100 * time.Hour, 10*time.Hour + 10*time.Minute},
+		{"taken late", nil, 10*time.Hour + 4*time.Minute, 10*time.Hour + 4*time.Minute},
+		{"a cap", func(l *guard.Lease) { l.Budget, l.ExpiresAt = guard.MustMoney("2400CNY"), time.Time{} }, 100 * time.Hour, 10 * time.Hour},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, guard.Enforce)
+			w.instance("i-1")
+			change := tt.lease
+			if change == nil {
+				change = func(*guard.Lease) {}
+			}
+			w.lease("i-1", 10*time.Hour, change)
+			w.deadline("i-1", 10*time.Hour, 0)
+			var from time.Duration
+			for d := 9 * time.Hour; d < 11*time.Hour && from == 0; d += time.Minute {
+				w.at = w.at.Reach(zero.Add(d))
+				w.once()
+				if d >= tt.taken {
+					w.deliver()
+				}
+				if r, ok := w.release("i-1"); ok && r.State == guard.ReleaseNoticed && stands(w, "i-1") {
+					from = d
+				}
+			}
+			if from != tt.stand {
+				t.Errorf("stands from %s, want %s", from, tt.stand)
+			}
+		})
+	}
+}
+
+// TestNeverItsOwnFoot: law 11, at the last moment too.
+func TestNeverItsOwnFoot(t *testing.T) {
+	for name, change := range map[string]func(w *world, o *guard.Observed){
+		"another guard took it over": func(w *world, o *guard.Observed) {
+			o.Resource.Tags = map[string]string{guard.TagDeployment: "other"}
+		},
+		"it lost its GPU": func(w *world, o *guard.Observed) { o.Resource.GPUs, o.Resource.HasGPU = 0, guard.No },
+		"it is guard's own machine": func(w *world, o *guard.Observed) {
+			w.update(func(tx *store.Tx) error {
+				a, _, err := tx.Accounts.Get("lab")
+				a.Identity.Self = "i-1"
+				return put(err, tx.Accounts.Put(a))
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, guard.Enforce)
+			w.instance("i-1")
+			w.lease("i-1", 10*time.Hour)
+			w.to(10 * time.Hour)
+			if !stands(w, "i-1") {
+				t.Fatal("not even due")
+			}
+			var o guard.Observed
+			w.view(func(v *store.View) (err error) {
+				o, _, err = v.Observed.Get(id("i-1").Key())
+				return err
+			})
+			change(w, &o)
+			w.update(func(tx *store.Tx) error { return tx.Observed.Put(o) })
+			if j := w.judge("i-1"); j.Standing != release.Void {
+				t.Errorf("%+v", j)
+			}
+			w.to(10*time.Hour + time.Second)
+			if r, ok := w.release("i-1"); ok {
+				t.Errorf("still planned: %+v", r)
+			}
+		})
+	}
+}
+
+// TestProtectedCap is held up and named, not forgotten.
+func TestProtectedCap(t *testing.T) {
+	w := newWorld(t, guard.Enforce)
+	w.instance("i-1")
+	w.lease("i-1", 0, func(l *guard.Lease) {
+		l.Budget, l.Protected, l.ProtectedBy = guard.MustMoney("2400CNY"), true, "bo"
+	})
+	w.deadline("i-1", 10*time.Hour, 0)
+	w.skip(8 * time.Hour)
+	w.to(10 * time.Hour)
+	if j := w.judge("i-1"); j.Standing != release.Barred || j.Block != guard.BlockProtected || j.Why != "protected by bo" {
+		t.Errorf("%+v", j)
+	}
+	w.change("i-1", func(l *guard.Lease) { l.Protected = false })
+	if !stands(w, "i-1") {
+		t.Error("not protected any more, and it does not stand")
+	}
+}
+
+// TestProtectedExpiry plans nothing, and an unprotect gives notice.
+func TestProtectedExpiry(t *testing.T) {
+	w := newWorld(t, guard.Enforce)
+	w.instance("i-1")
+	w.lease("i-1", 10*time.Hour, func(l *guard.Lease) { l.Protected = true })
+	w.to(12 * time.Hour)
+	if r, ok := w.release("i-1"); ok {
+		t.Errorf("planned: %+v", r)
+	}
+	w.change("i-1", func(l *guard.Lease) { l.Protected = false })
+	w.once()
+	if r, ok := w.release("i-1"); !ok || !r.Due.Equal(zero.Add(12*time.Hour+10*time.Minute)) {
+		t.Errorf("after the unprotect: %+v", r)
+	}
+}
+
+// TestStopAction: what is judged is what was planned.
+func TestStopAction(t *testing.T) {
+	w := newWorld(t, guard.Enforce)
+	w.instance("i-1")
+	w.lease("i-1", 10*time.Hour, func(l *guard.Lease) { l.OnLimit = guard.ActStop })
+	w.skip(8 * time.Hour)
+	w.to(10 * time.Hour)
+	if r, _ := w.release("i-1"); r.Action != guard.ActStop {
+		t.Fatalf("action %s", r.Action)
+	}
+	w.change("i-1", func(l *guard.Lease) { l.OnLimit = guard.ActRelease })
+	if j := w.judge("i-1"); j.Standing != release.Void {
+		t.Errorf("a stop where a release is asked for now: %+v", j)
+	}
+	w.once()
+	if r, _ := w.release("i-1"); r.Action != guard.ActRelease {
+		t.Errorf("action %s", r.Action)
+	}
+}
