@@ -139,7 +139,7 @@ func (e *ec2Account) describe(region string, form url.Values) answer {
 		return instancesReply("", e.raw)
 	}
 	var items []string
-	if ids := list1(form, "InstanceId"); len(ids) > 0 {
+	if ids := numbered(form, "InstanceId"); len(ids) > 0 {
 		var missing []string
 		for _, id := range ids {
 			if i := e.find(region, id); i >= 0 {
@@ -225,7 +225,7 @@ func (e *ec2Account) item(i int) string {
 	return item
 }
 
-func list1(form url.Values, name string) []string {
+func numbered(form url.Values, name string) []string {
 	var out []string
 	for n := 1; form.Has(fmt.Sprintf("%s.%d", name, n)); n++ {
 		out = append(out, form.Get(fmt.Sprintf("%s.%d", name, n)))

@@ -91,14 +91,14 @@ func (p *Provider) Tag(ctx context.Context, id guard.ResourceID, tags map[string
 	if len(tags) == 0 {
 		return nil
 	}
-	in1 := &ec2.CreateTagsInput{Resources: []string{id.ID}}
+	req := &ec2.CreateTagsInput{Resources: []string{id.ID}}
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
 		if k == "" || len([]rune(k)) > mostTagKey || len(k) >= 4 && k[:4] == "aws:" {
 			return fmt.Errorf("%w: tag %s: EC2 takes no tag named %q", guard.ErrInvalid, id, providers.Text(k, mostTagKey))
 		}
-		in1.Tags = append(in1.Tags, types.Tag{Key: sdk.String(k), Value: sdk.String(providers.Text(tags[k], mostTagValue))})
+		req.Tags = append(req.Tags, types.Tag{Key: sdk.String(k), Value: sdk.String(providers.Text(tags[k], mostTagValue))})
 	}
-	if _, err := p.ec2.CreateTags(providers.Write(ctx), in1, in(id.Scope)); err != nil {
+	if _, err := p.ec2.CreateTags(providers.Write(ctx), req, in(id.Scope)); err != nil {
 		return p.fail(err, "tag", id.String(), "ec2:CreateTags", writing)
 	}
 	return nil

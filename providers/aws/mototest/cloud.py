@@ -1,0 +1,93 @@
+"""What people do in the console, done with boto3 against the server under test.
+
+usage: cloud.py VERB REGION [ARGUMENT...]; prints JSON.
+"""
+
+import json
+import os
+import sys
+
+import boto3
+from botocore.config import Config
+
+
+def client(region):
+    retries = {"max_attempts": 0}
+    return boto3.client("ec2", region_name=region, endpoint_url=os.environ["ENDPOINT"],
+                        config=Config(retries=retries, read_timeout=120))
+
+
+def run(ec2, kind, count="1", each="0"):
+    """Run COUNT instances, EACH to a reservation; print their IDs."""
+    left, each = int(count), int(each) or int(count)
+    made = []
+    while left > 0:
+        n = min(each, left)
+        r = ec2.run_instances(ImageId="ami-12345678", InstanceType=kind, MinCount=n, MaxCount=n)
+        made += [i["InstanceId"] for i in r["Instances"]]
+        left -= n
+    return made
+
+
+def spot(ec2, kind):
+    """Ask for a persistent spot instance."""
+    r = ec2.request_spot_instances(InstanceCount=1, Type="persistent",
+                                   LaunchSpecification={"ImageId": "ami-12345678", "InstanceType": kind})
+    s = r["SpotInstanceRequests"][0]
+    return {"instance": s["InstanceId"], "request": s["SpotInstanceRequestId"]}
+
+
+def spot_requests(ec2):
+    return [s["SpotInstanceRequestId"] for s in ec2.describe_spot_instance_requests()["SpotInstanceRequests"]
+            if s["State"] in ("open", "active")]
+
+
+def protect(ec2, instance):
+    ec2.modify_instance_attribute(InstanceId=instance, DisableApiTermination={"Value": True})
+    return protected(ec2, instance)
+
+
+def protected(ec2, instance):
+    r = ec2.describe_instance_attribute(InstanceId=instance, Attribute="disableApiTermination")
+    return r["DisableApiTermination"]["Value"]
+
+
+def data_volume(ec2, instance, size):
+    """Make a volume and attach it; such a one survives the instance."""
+    zone = describe(ec2, instance)["Placement"]["AvailabilityZone"]
+    v = ec2.create_volume(AvailabilityZone=zone, Size=int(size), VolumeType="gp3")["VolumeId"]
+    ec2.attach_volume(VolumeId=v, InstanceId=instance, Device="/dev/sdf")
+    return v
+
+
+def volumes(ec2):
+    return {v["VolumeId"]: v["State"] for v in ec2.describe_volumes()["Volumes"]}
+
+
+def describe(ec2, instance):
+    return ec2.describe_instances(InstanceIds=[instance])["Reservations"][0]["Instances"][0]
+
+
+def state(ec2, instance):
+    return describe(ec2, instance)["State"]["Name"]
+
+
+def tags(ec2, instance):
+    return {t["Key"]: t["Value"] for t in describe(ec2, instance).get("Tags", [])}
+
+
+def terminate(ec2, *instances):
+    ec2.terminate_instances(InstanceIds=list(instances))
+
+
+def stop(ec2, instance):
+    ec2.stop_instances(InstanceIds=[instance])
+
+
+def start(ec2, instance):
+    ec2.start_instances(InstanceIds=[instance])
+
+
+if __name__ == "__main__":
+    verb, region, *rest = sys.argv[1:]
+    json.dump(globals()[verb](client(region), *rest), sys.stdout)
