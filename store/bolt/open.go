@@ -30,6 +30,9 @@ func Open(ctx context.Context, path string, opt Options) (*Backend, error) {
 }
 
 func open(ctx context.Context, path string, opt Options) (*Backend, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	limit := cmp.Or(opt.OpenTimeout, openTimeout)
 	wait := min(cmp.Or(opt.LockTimeout, lockTimeout), limit)
 	f, err := inTime(ctx, path, limit, func(ctx context.Context) (*os.File, error) {

@@ -56,7 +56,7 @@ func (r rows) with(key string, value []byte) rows {
 	next[chunk] = c
 	if len(c) > chunkMost {
 		half := len(c) / 2
-		next[chunk] = c[:half:half]
+		next[chunk] = c[:half]
 		next = slices.Insert(next, chunk+1, c[half:])
 	}
 	return next

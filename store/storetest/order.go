@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"guard/store"
@@ -65,34 +66,45 @@ func testOrder(t *testing.T, s Suite) {
 	})
 }
 
+// testSnapshot holds a view open over changes of every kind, one at a time.
 func testSnapshot(t *testing.T, s Suite) {
-	b := s.open(t)
-	put(t, b, "a", "k", "old", "z", "old")
-	opened, written := make(chan struct{}), make(chan struct{})
-	var got content
-	done := make(chan error)
-	go func() {
-		done <- b.View(context.Background(), func(r store.Reader) error {
-			if _, err := r.Get("a", "k"); err != nil {
-				return err
-			}
-			close(opened)
-			<-written
-			got = content{"a": scan(t, r, "a", "", ""), "new": scan(t, r, "new", "", "")}
-			return nil
-		})
-	}()
-	<-opened
-	put(t, b, "a", "k", "new", "l", "new")
-	update(t, b, func(w store.Writer) error {
-		return errors.Join(w.Delete("a", "z"), w.Put("new", "k", nil))
-	})
-	close(written)
-	if err := <-done; err != nil {
-		t.Fatal(err)
+	for name, change := range map[string]func(w store.Writer) error{
+		"overwrite": func(w store.Writer) error { return w.Put("a", "k", []byte("new")) },
+		"insert":    func(w store.Writer) error { return w.Put("a", "l", []byte("new")) },
+		"append":    func(w store.Writer) error { return w.Put("a", "zz", []byte("new")) },
+		"delete":    func(w store.Writer) error { return w.Delete("a", "k") },
+		"new table": func(w store.Writer) error { return w.Put("new", "k", []byte("new")) },
+	} {
+		b := s.open(t)
+		put(t, b, "a", "b", "old", "k", "old", "z", "old")
+		before := read(t, b, "a", "new")
+		opened, written := make(chan struct{}), make(chan struct{})
+		var got content
+		done := make(chan error)
+		go func() {
+			done <- b.View(context.Background(), func(r store.Reader) error {
+				if _, err := r.Get("a", "k"); err != nil {
+					return err
+				}
+				close(opened)
+				<-written
+				got = content{"a": scan(t, r, "a", "", ""), "new": scan(t, r, "new", "", "")}
+				return nil
+			})
+		}()
+		<-opened
+		update(t, b, change)
+		close(written)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(before, got); d != "" {
+			t.Errorf("%s shows in a view that was open before (-want +got):\n%s", name, d)
+		}
+		if cmp.Equal(before, read(t, b, "a", "new")) {
+			t.Errorf("%s does not show afterwards", name)
+		}
 	}
-	want(t, got, content{"a": {{"k", "old"}, {"z", "old"}}, "new": nil})
-	want(t, read(t, b, "a"), content{"a": {{"k", "new"}, {"l", "new"}}})
 }
 
 func testConcurrent(t *testing.T, s Suite) {
