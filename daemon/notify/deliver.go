@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"guard"
@@ -50,6 +51,19 @@ func (c *line) pace() time.Duration {
 		return 0
 	}
 	return c.limits.Pace()
+}
+
+// safely is run, on a goroutine of its own: a channel that panics must not take
+// guardd and the other channels with it.
+func (c *line) safely(ctx context.Context, at guard.Instant, pending []guard.Message) (next guard.Instant, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			c.loop.log.Error("channel panicked", "channel", c.name, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			c.loaded = false // begin from what is durable
+			next, err = at.Add(mostFailing), fmt.Errorf("%w: channel %s panicked; tried again in %s", guard.ErrUnavailable, c.name, mostFailing)
+		}
+	}()
+	return c.run(ctx, at, pending)
 }
 
 // run delivers what is due and tells when to run again; zero: when something comes.

@@ -73,7 +73,8 @@ type Loop struct {
 
 // New makes the loop for the channels. kick makes another loop due: an
 // acknowledged notice lets a release go on. Messages for a channel that is not
-// among them are kept. log and kick may be nil.
+// among them are kept. log and kick may be nil; kick is called from several
+// goroutines.
 func New(ledger *store.Ledger, log *slog.Logger, kick func(loop string), channels ...Channel) *Loop {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -104,7 +105,7 @@ func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error
 	errs := make([]error, len(l.lines), len(l.lines)+1)
 	var wg sync.WaitGroup
 	for i, c := range l.lines {
-		wg.Go(func() { nexts[i], errs[i] = c.run(ctx, at, pending[c.name]) })
+		wg.Go(func() { nexts[i], errs[i] = c.safely(ctx, at, pending[c.name]) })
 	}
 	wg.Wait()
 	next := guard.Earliest(append(nexts, at.Add(idle))...)
