@@ -89,6 +89,10 @@ func (l *Loop) fold(at guard.Instant, r guard.Release, k *look, o guard.Observed
 		out.Err = fmt.Errorf("%w: account %s answers as %s, and the release is of %s", guard.ErrAccount, r.Target.Account, k.identity, orRecorded(r.Identity, s.status.Identity.ID))
 		return o, out, nil
 	}
+	if k.identity == "" {
+		out.Found = release.Unread // nobody knows who would have been asked
+		return o, out, nil
+	}
 	if !known {
 		out.Found = release.Unread
 		out.Err = errors.Join(k.Err, fmt.Errorf("%w: the ledger has never seen %s", guard.ErrNotFound, r.Target))

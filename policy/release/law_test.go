@@ -89,6 +89,9 @@ func TestLaws(t *testing.T) {
 				if in.Judged.Standing != release.Stands || in.At.Before(r.Due) || now.Sub(in.Look.At) > 30*time.Second {
 					t.Fatalf("a call that is not due, judged or read: %+v", in)
 				}
+				if !lastCall.IsZero() && !in.Look.At.After(lastCall) {
+					t.Fatalf("a call on a read from before the last one: %s, %s", in.Look.At, lastCall)
+				}
 				switch in.Look.Found {
 				case release.Same, release.Ending:
 				case release.Unread:

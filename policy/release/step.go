@@ -303,7 +303,7 @@ func (s *stepper) blocked() bool {
 	}
 	due := !in.At.Before(s.r.NextAt)
 	if !gone && !(probe && due) {
-		if due {
+		if due && (in.Look.Found != NotLooked || ReadAt(s.r).IsZero()) {
 			s.recheck()
 		}
 		s.switchReason()
@@ -377,9 +377,11 @@ func (s *stepper) obstacle() (more, ok bool) {
 	return false, false
 }
 
-// looked reports a look that is fresh enough to act on.
+// looked reports a look that is fresh enough to act on: one from before the last
+// call says nothing of what that did.
 func (s *stepper) looked() bool {
-	return s.in.Look.Found != NotLooked && s.in.At.Sub(s.in.Look.At) <= ReadAhead
+	l := s.in.Look
+	return l.Found != NotLooked && s.in.At.Sub(l.At) <= ReadAhead && (s.r.Attempt == 0 || l.At.After(s.r.IntendedAt))
 }
 
 // blindly reports whether a hard cap goes on although the fresh read fails.
