@@ -178,6 +178,11 @@ func TestStates(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	})
+	t.Run("a new thing ends the old one's record, if nobody saw it end", func(t *testing.T) {
+		s := newStory().fold(0, running(0, rate))
+		s.in.Observed = box(5 * h)
+		s.fold(5*h, running(5*h, rate)).check(t, 6*h, "60.00 USD")
+	})
 	t.Run("a lease takes over what nobody's budget had, and no more", func(t *testing.T) {
 		s := newStory().fold(0, running(0, rate))
 		s.in.Lease = "L1"
