@@ -10,14 +10,13 @@ import (
 
 	"guard"
 	"guard/store"
-	"guard/store/memory"
 )
 
 var at = guard.Instant{Wall: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Elapsed: time.Hour}
 
 func TestNewerSchemaIsRefused(t *testing.T) {
 	ctx := context.Background()
-	b := memory.New()
+	b := rows{}
 	steps := make([]func(context.Context, store.Backend) error, store.Schema())
 	if _, err := store.OpenWith(ctx, b, at, steps...); err != nil {
 		t.Fatal(err)
@@ -35,7 +34,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 
 func TestOlderSchemaIsUpgradedStepByStep(t *testing.T) {
 	ctx := context.Background()
-	b := memory.New()
+	b := rows{}
 	first, err := store.OpenWith(ctx, b, at)
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +87,7 @@ func TestRecordsWithoutSchemaAreDamage(t *testing.T) {
 	for table, record := range map[string][2]string{
 		"leases": {"l1", `{"id":"l1"}`}, "meta": {"schema", `{}`}, "journal": {"1", "x"},
 	} {
-		b := memory.New()
+		b := rows{}
 		if err := b.Update(ctx, func(w store.Writer) error { return w.Put(table, record[0], []byte(record[1])) }); err != nil {
 			t.Fatal(err)
 		}
