@@ -107,7 +107,9 @@ func floor(importPath string) (int, bool) {
 	}
 	switch {
 	case top == "providers" && n == 1 && rel != "providers/signals", strings.HasPrefix(rel, "providers/signals/") && n == 2,
-		top == "store" && n == 1:
+		top == "store" && n == 1,
+		// An adapter's test kit, such as a real server to try it against.
+		top == "providers" && n == 2 && strings.HasSuffix(rel, "test"):
 		return 2, true
 	case strings.HasPrefix(rel, "daemon/notify/") && n == 2:
 		return 3, true

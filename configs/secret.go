@@ -38,7 +38,8 @@ func (d *decoder) secret(e entry, v reflect.Value, path string) {
 	if len(d.problems) > before {
 		return
 	}
-	value, err := "", error(nil)
+	var value string
+	var err error
 	if x.key == "env" {
 		value, err = d.fromEnv(from)
 	} else {
