@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -64,6 +65,7 @@ type world struct {
 	at      guard.Instant
 	next    map[string]guard.Instant
 	sweeps  int
+	mu      sync.Mutex // calls are made side by side, and each kicks
 }
 
 func newWorld(t *testing.T, s fake.Script) *world {
@@ -85,6 +87,8 @@ func newWorld(t *testing.T, s fake.Script) *world {
 	w.config = release.Config{Ledger: w.ledger, AccountName: "lab", Account: w.account, Judge: judge(stands), Verify: 5 * time.Minute,
 		Channels: []string{"slack"}, Sweep: func(string) { w.sweeps++ },
 		Kick: func(loop string) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			if _, ok := w.next[loop]; ok {
 				w.next[loop] = w.at
 			}
