@@ -320,6 +320,8 @@ type AccountStatus struct {
 	Identity Identity `json:"identity,omitzero"` // the one first recorded
 	// Mismatch is the identity that answers now, where it is another one.
 	Mismatch string `json:"mismatch,omitzero"`
+	// Twin is the other configured account that Mismatch belongs to, if one does.
+	Twin string `json:"twin,omitzero"`
 	// Polled is the last poll that reached the provider; Failing the first
 	// failure since then.
 	Polled  time.Time `json:"polled,omitzero"`

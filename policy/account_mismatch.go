@@ -22,5 +22,9 @@ func accountMismatch(_ Rules, f Facts) Outcome {
 			"guard believes no listing of it and releases nothing there until the right credentials are back.",
 			fmt.Sprintf("%d leases there go on billing.", f.Leases),
 		}}}
+	if f.Account.Twin != "" {
+		v.Stages[0].Title = fmt.Sprintf("%s: its credentials are account %s's too (%s)", f.Account.Name, f.Account.Twin, f.Account.Mismatch)
+		v.Stages[0].Lines[0] = fmt.Sprintf("guard believes no listing of it and releases nothing there. Remove %s or %s from the configuration.", f.Account.Name, f.Account.Twin)
+	}
 	return Outcome{Verdicts: []Verdict{v}}
 }

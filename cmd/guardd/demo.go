@@ -53,7 +53,7 @@ type demoStep struct {
 
 var demoSteps = []demoStep{
 	{at: 30 * time.Second, say: "ana starts a fine-tune on eight H100s and registers it, with a cap.",
-		args: []string{"register", "lab/trainer", "--purpose", "lora 70b", "--owner", "ana", "--ttl", "10h", "--budget", "23USD"}},
+		args: []string{"register", "lab/trainer", "--purpose", "lora 70b", "--owner", "ana", "--ttl", "10h", "--budget", "22USD"}},
 	{at: 2 * time.Minute, say: "bo registers a spot box for an evaluation. Nobody registers lab/stray.",
 		args: []string{"register", "lab/spot-1", "--purpose", "eval sweep", "--owner", "bo", "--ttl", "8h"}},
 	{at: 14 * time.Minute, say: "ana goes home. The fine-tune is done; the box is forgotten."},
@@ -61,7 +61,7 @@ var demoSteps = []demoStep{
 }
 
 // demoEnd is when the story must have ended as told, in the demo's time.
-const demoEnd = 62 * time.Minute
+const demoEnd = 59 * time.Minute
 
 // demoClock is time sped up.
 type demoClock struct {

@@ -98,6 +98,9 @@ func demo(ctx context.Context, out io.Writer, once bool) (err error) {
 	if err == nil && !once {
 		<-ctx.Done()
 	}
+	if !once && errors.Is(err, context.Canceled) {
+		err = nil // whoever watched has seen enough
+	}
 	stop()
 	return errors.Join(err, <-served)
 }

@@ -46,27 +46,18 @@ func (s *server) metered(b *book, o guard.Observed, l guard.Lease, acct *provide
 	return family
 }
 
-// lead is how long before the crossing of a cap the call is due: what the
-// adapter declares, or the longest of the last hundred measured releases there.
+// lead is how long before the crossing of a cap the call is due in an account.
 func lead(v *store.View, acct *providers.Account) (time.Duration, error) {
-	var took []guard.Release
+	var ended []guard.Release
 	for r, err := range v.EndedReleases.All("") {
 		if err != nil {
 			return 0, err
 		}
-		if r.Target.Account == acct.Name && r.State == guard.ReleaseDone && r.Receipt != nil {
-			took = append(took, r)
+		if r.Target.Account == acct.Name {
+			ended = append(ended, r)
 		}
 	}
-	slices.SortFunc(took, func(a, b guard.Release) int { return b.EndedAt.Compare(a.EndedAt) })
-	longest := acct.Provider.Truths().ReleaseLead
-	for i, r := range took {
-		if i == 100 {
-			break
-		}
-		longest = max(longest, r.Receipt.Took)
-	}
-	return longest, nil
+	return spend.Lead(acct.Provider.Truths(), spend.Longest(ended)), nil
 }
 
 // limits says of each limit when it is reached, when guard acts and what it does.

@@ -124,6 +124,9 @@ func (s *server) accounts(v *store.View, b *book, at guard.Instant, out *wire.St
 		case st.Mismatch != "":
 			a.State = "mismatch"
 			a.Error = fmt.Sprintf("its credentials now belong to %s, not to %s", st.Mismatch, st.Identity.ID)
+			if st.Twin != "" {
+				a.Error = fmt.Sprintf("its credentials are account %s's too (%s): remove one of the two from the configuration", st.Twin, st.Mismatch)
+			}
 			need(out, fmt.Sprintf("account %s: guard does nothing there until the right credentials are back", name), a.Error)
 		case !st.Failing.IsZero() && (at.Wall.Sub(st.Failing) >= 2*acct.Poll || st.Polled.IsZero()):
 			a.State, a.Error = "unreachable", st.Error

@@ -8,6 +8,7 @@ import (
 
 	"guard"
 	"guard/policy"
+	"guard/policy/spend"
 	"guard/providers"
 	"guard/store"
 )
@@ -16,10 +17,8 @@ const (
 	// idle is how long the meter rests when nothing is to come; every change
 	// kicks it, so this only bounds the harm of a kick that got lost.
 	idle = 10 * time.Minute
-	// leadAge is how old the measured leads may be.
-	leadAge = 10 * time.Minute
-	// leadOf is how many of an account's last releases count for its lead.
-	leadOf = 100
+	// longestAge is how old the measured longest releases may be.
+	longestAge = 10 * time.Minute
 )
 
 // Config is what a Loop needs.
@@ -44,8 +43,8 @@ type Loop struct {
 	sweep   func(string)
 	log     *slog.Logger
 
-	leads   map[string]time.Duration // by account, as measured
-	leadsAt guard.Instant
+	longest   map[string]time.Duration // release of each account, as measured
+	longestAt guard.Instant
 }
 
 // New makes a meter.
@@ -85,13 +84,12 @@ func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error
 		}
 		b.next = guard.Earliest(b.next, next)
 	}
-	planned, err := l.plan(ctx, b)
-	if err != nil {
+	if err := l.plan(ctx, b); err != nil {
 		return at.Add(time.Minute), fmt.Errorf("meter: write plans: %w", err)
 	}
-	if metered || planned {
-		l.kick("decide")
-	}
+	// Even where nothing moved: whoever kicked the meter may have changed what
+	// only decide looks at.
+	l.kick("decide")
 	return b.next, nil
 }
 
@@ -172,7 +170,7 @@ func (l *Loop) poll(account string) time.Duration {
 
 // measure takes the longest of each account's last releases from time to time.
 func (l *Loop) measure(v *store.View, at guard.Instant) error {
-	if l.leads != nil && at.Before(l.leadsAt.Add(leadAge)) {
+	if l.longest != nil && at.Before(l.longestAt.Add(longestAge)) {
 		return nil
 	}
 	byAccount := map[string][]guard.Release{}
@@ -180,11 +178,12 @@ func (l *Loop) measure(v *store.View, at guard.Instant) error {
 		if err != nil {
 			return err
 		}
-		if r.Receipt != nil && r.Receipt.Took > 0 && r.Action == guard.ActRelease {
-			byAccount[r.Target.Account] = append(byAccount[r.Target.Account], r)
-		}
+		byAccount[r.Target.Account] = append(byAccount[r.Target.Account], r)
 	}
-	l.leads, l.leadsAt = longest(byAccount), at
+	l.longest, l.longestAt = map[string]time.Duration{}, at
+	for account, ended := range byAccount {
+		l.longest[account] = spend.Longest(ended)
+	}
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package meter
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -146,18 +145,4 @@ func entry(o guard.Observed, lease string, now time.Time, e spend.Event) guard.J
 		spend.EventStated:         fmt.Sprintf("%s: it counts at the price that a person stated: %s", id, e.To),
 	}[e.Kind]
 	return guard.JournalEntry{At: now, Who: "guard", Verb: string(e.Kind), Subject: id.String(), Lease: lease, Text: text}
-}
-
-// longest is the longest of each account's last releases.
-func longest(byAccount map[string][]guard.Release) map[string]time.Duration {
-	leads := map[string]time.Duration{}
-	for account, rs := range byAccount {
-		slices.SortFunc(rs, func(a, b guard.Release) int {
-			return cmp.Or(b.EndedAt.Compare(a.EndedAt), cmp.Compare(a.ID, b.ID))
-		})
-		for _, r := range rs[:min(len(rs), leadOf)] {
-			leads[account] = max(leads[account], r.Receipt.Took)
-		}
-	}
-	return leads
 }

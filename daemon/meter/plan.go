@@ -12,8 +12,7 @@ import (
 
 // plan solves the deadlines of every open lease and drops the plans of the
 // others. It reports whether anything changed.
-func (l *Loop) plan(ctx context.Context, b *book) (bool, error) {
-	changed := map[string]bool{}
+func (l *Loop) plan(ctx context.Context, b *book) error {
 	var ids []string
 	open := map[string]bool{}
 	for _, lease := range b.open {
@@ -30,13 +29,12 @@ func (l *Loop) plan(ctx context.Context, b *book) (bool, error) {
 			ids = append(ids, id)
 		}
 	}
-	err := l.ledger.UpdateEach(ctx, len(ids), func(tx *store.Tx, i int) error {
+	return l.ledger.UpdateEach(ctx, len(ids), func(tx *store.Tx, i int) error {
 		lease, ok, err := tx.Leases.Get(ids[i])
 		if err != nil {
 			return err
 		}
 		if !ok || !lease.Status.Open() {
-			changed[ids[i]] = true
 			return tx.Plans.Delete(ids[i])
 		}
 		old, known, err := tx.Plans.Get(ids[i])
@@ -47,10 +45,8 @@ func (l *Loop) plan(ctx context.Context, b *book) (bool, error) {
 		if known && alike(old, next) {
 			return nil
 		}
-		changed[ids[i]] = true
 		return tx.Plans.Put(next)
 	})
-	return len(changed) > 0, err
 }
 
 // solve is the plan of one lease, settled against the one before.
@@ -95,14 +91,13 @@ func before(p guard.Plan, reason guard.DeadlineReason) *guard.Deadline {
 	return nil
 }
 
-// lead is how long before a crossing the call must be made: what the adapter
-// declares, or the longest of the account's last releases.
+// lead is how long before a crossing the call must be made.
 func (l *Loop) lead(account string) time.Duration {
-	lead := l.leads[account]
+	var truths guard.Truths
 	if a, ok := l.account(account); ok {
-		lead = max(lead, a.Provider.Truths().ReleaseLead)
+		truths = a.Provider.Truths()
 	}
-	return lead
+	return spend.Lead(truths, l.longest[account])
 }
 
 // sight is what stands behind the money of a lease: the oldest reading of

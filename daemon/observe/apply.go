@@ -35,10 +35,12 @@ func (r *round) finish(ctx context.Context) error {
 		r.l.RequestSweep() // what it leaves behind is a finding
 		r.l.kick("release/" + r.l.account.Name)
 	}
-	if billing || leases {
+	// The meter lets decide run after it, so that nothing is judged, and told, at
+	// a spend that is not counted yet.
+	switch {
+	case billing || leases:
 		r.l.kick("meter")
-	}
-	if billing || leases || status {
+	case status:
 		r.l.kick("decide")
 	}
 	return nil
@@ -208,7 +210,7 @@ func (r *round) status(ctx context.Context) (changed bool, err error) {
 		return false, nil // a run of readings by ID only
 	}
 	a := r.s.account
-	changed = !a.Failing.IsZero() || a.Mismatch != "" || a.Name == ""
+	changed = !a.Failing.IsZero() || a.Mismatch != "" || a.Polled.IsZero()
 	for _, st := range r.scopes {
 		old := r.s.scopes[store.ScopeKey(st)]
 		changed = changed || old.Failing.IsZero() != st.Failing.IsZero() || old.Complete.IsZero()
@@ -227,7 +229,7 @@ func (r *round) status(ctx context.Context) (changed bool, err error) {
 		if a.Identity.ID == "" || a.Identity.ID == r.self.ID {
 			a.Identity = r.self
 		}
-		a.Polled, a.Failing, a.Error, a.Mismatch = r.at.Wall, time.Time{}, "", ""
+		a.Polled, a.Failing, a.Error, a.Mismatch, a.Twin = r.at.Wall, time.Time{}, "", "", ""
 		if err := tx.Accounts.Put(a); err != nil {
 			return err
 		}

@@ -26,13 +26,49 @@ func (l *Loop) identify(ctx context.Context, at guard.Instant, s *snapshot) (gua
 		return id, false, fmt.Errorf("%w: %s does not say whose the credentials are; nothing it lists is believed until it does", guard.ErrBadReply, l.account.Name)
 	}
 	known := s.account.Identity
-	switch {
-	case known.ID == "" || known.ID == id.ID:
+	if known.ID == id.ID {
 		return id, true, nil
-	case known.Strong || !l.vouched(ctx, s):
-		return id, false, l.mismatched(ctx, at, s, id)
+	}
+	twin, err := l.claim(ctx, id, known)
+	switch {
+	case err != nil:
+		return id, false, err
+	case twin == "" && known.ID == "":
+		return id, true, nil
+	case twin != "" || known.Strong || !l.vouched(ctx, s):
+		return id, false, l.mismatched(ctx, at, s, id, twin)
 	}
 	return id, true, l.adopt(ctx, at, s, id)
+}
+
+// claim finds the other configured account that an identity is recorded for. One
+// that nobody has becomes this account's if it has none, in the same transaction,
+// so that of two that answer at once one is the twin.
+func (l *Loop) claim(ctx context.Context, id, known guard.Identity) (twin string, err error) {
+	err = l.ledger.Update(ctx, func(tx *store.Tx) error {
+		twin = ""
+		for _, name := range l.others {
+			other, ok, err := tx.Accounts.Get(name)
+			if err != nil {
+				return err
+			}
+			if ok && other.Provider == l.account.Kind && other.Identity.ID == id.ID {
+				twin = name
+				return nil
+			}
+		}
+		if known.ID != "" {
+			return nil
+		}
+		a, _, err := tx.Accounts.Get(l.account.Name)
+		if err != nil {
+			return err
+		}
+		a = l.stamp(a)
+		a.Identity = id
+		return tx.Accounts.Put(a)
+	})
+	return twin, wrap("record whose credentials "+l.account.Name+" has", err)
 }
 
 // vouched reports whether the credentials can read something that the ledger
@@ -60,7 +96,7 @@ func (l *Loop) vouched(ctx context.Context, s *snapshot) bool {
 }
 
 // mismatched writes down that somebody else's credentials answer.
-func (l *Loop) mismatched(ctx context.Context, at guard.Instant, s *snapshot, id guard.Identity) error {
+func (l *Loop) mismatched(ctx context.Context, at guard.Instant, s *snapshot, id guard.Identity, twin string) error {
 	news := s.account.Mismatch != id.ID
 	err := l.ledger.Update(ctx, func(tx *store.Tx) error {
 		a, _, err := tx.Accounts.Get(l.account.Name)
@@ -69,13 +105,17 @@ func (l *Loop) mismatched(ctx context.Context, at guard.Instant, s *snapshot, id
 		}
 		told := a.Mismatch == id.ID
 		a = l.stamp(a)
-		a.Mismatch, a.Polled = id.ID, at.Wall
+		a.Mismatch, a.Twin, a.Polled = id.ID, twin, at.Wall
 		if err := tx.Accounts.Put(a); err != nil || told {
 			return err
 		}
-		return tx.Journal(guard.JournalEntry{At: at.Wall, Who: "guard", Verb: "account_mismatch", Subject: l.account.Name,
-			Text: fmt.Sprintf("%s: the credentials are those of %q now, recorded is %q. Nothing they list is believed, nothing is released with them; "+
-				"what is known goes on counting. Put the right credentials back.", l.account.Name, id.ID, a.Identity.ID)})
+		text := fmt.Sprintf("%s: the credentials are those of %q now, recorded is %q. Nothing they list is believed, nothing is released with them; "+
+			"what is known goes on counting. Put the right credentials back.", l.account.Name, id.ID, a.Identity.ID)
+		if twin != "" {
+			text = fmt.Sprintf("%s: its credentials are those of %q, which account %s watches already. Nothing they list is believed, nothing is released "+
+				"with them. Remove one of the two accounts from the configuration.", l.account.Name, id.ID, twin)
+		}
+		return tx.Journal(guard.JournalEntry{At: at.Wall, Who: "guard", Verb: "account_mismatch", Subject: l.account.Name, Text: text})
 	})
 	if news {
 		l.kick("decide")
@@ -125,7 +165,7 @@ func (l *Loop) adopt(ctx context.Context, at guard.Instant, s *snapshot, id guar
 			return err
 		}
 		a = l.stamp(a)
-		a.Identity, a.Mismatch = id, ""
+		a.Identity, a.Mismatch, a.Twin = id, "", ""
 		if err := tx.Accounts.Put(a); err != nil {
 			return err
 		}

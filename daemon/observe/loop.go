@@ -17,6 +17,9 @@ import (
 type Config struct {
 	Ledger  *store.Ledger
 	Account *providers.Account
+	// Others are the other configured accounts. Whatever belongs to one of them
+	// already is not believed here (law 11).
+	Others []string
 	// Kick asks for another loop to run soon; nil where nobody listens.
 	Kick func(loop string)
 	Log  *slog.Logger // nil: silent
@@ -26,6 +29,7 @@ type Config struct {
 type Loop struct {
 	ledger  *store.Ledger
 	account *providers.Account
+	others  []string
 	kick    func(string)
 	log     *slog.Logger
 
@@ -49,7 +53,7 @@ type check struct {
 
 // New makes a loop. It reads nothing yet.
 func New(c Config) *Loop {
-	l := &Loop{ledger: c.Ledger, account: c.Account, kick: c.Kick, log: c.Log,
+	l := &Loop{ledger: c.Ledger, account: c.Account, others: c.Others, kick: c.Kick, log: c.Log,
 		checks: map[string]check{}, sought: map[string]bool{}, tagErrors: map[string]string{}}
 	if l.kick == nil {
 		l.kick = func(string) {}
@@ -77,12 +81,21 @@ func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error
 		err := l.checkOnly(ctx, at)
 		return l.next(at, err), err
 	}
-	l.pollAt = at.Add(l.account.Poll)
+	l.pollAt = recur(at, l.account.Poll, l.account.PollAt)
 	err := l.poll(ctx, at)
 	if err != nil {
 		l.log.Warn("poll failed", "account", l.account.Name, "error", err)
 	}
 	return l.next(at, err), err
+}
+
+// recur is the next time of a schedule: an interval later, or what a cron spec
+// says of the wall clock, which a stepped clock makes the scheduler ask again.
+func recur(at guard.Instant, every time.Duration, spec func(time.Time) time.Time) guard.Instant {
+	if spec == nil {
+		return at.Add(every)
+	}
+	return at.Reach(spec(at.Wall))
 }
 
 func (l *Loop) checksDue(at guard.Instant) bool {

@@ -130,7 +130,7 @@ func (r *round) sweep(ctx context.Context) error {
 		}
 		return fmt.Errorf("list what hangs on the instances of %s: %w", l.account.Name, err)
 	}
-	l.sweepAt = r.at.Add(l.account.Sweep)
+	l.sweepAt = recur(r.at, l.account.Sweep, l.account.SweepAt)
 	return nil
 }
 
