@@ -95,7 +95,10 @@ func better(a, b guard.Lease) bool {
 	if a.Status.Open() != b.Status.Open() {
 		return a.Status.Open()
 	}
-	return a.RegisteredAt.After(b.RegisteredAt)
+	if c := a.RegisteredAt.Compare(b.RegisteredAt); c != 0 {
+		return c > 0
+	}
+	return a.ID > b.ID
 }
 
 // about is what a finding is filed under: the resource's key or the subject.

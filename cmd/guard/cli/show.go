@@ -39,7 +39,7 @@ func (a *app) shown(s wire.Show) {
 	f := fields{a, 10}
 	f.put("what", what(it))
 	state := it.State
-	if it.RawState != "" && it.RawState != it.State {
+	if it.RawState != "" && it.RawState != it.State && it.EndedAt == nil {
 		state += " (the provider says " + it.RawState + ")"
 	}
 	switch it.Billing {
@@ -120,7 +120,10 @@ func family(parts []wire.Part) []string {
 }
 
 func release(s wire.Show, r wire.Release) []string {
-	head := r.Action + " " + r.State
+	head := r.State
+	if r.Action != "release" {
+		head = "a " + r.Action + ", " + head
+	}
 	if r.Reason != "" {
 		head += " (" + r.Reason + ")"
 	}
