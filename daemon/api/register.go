@@ -342,6 +342,9 @@ func (s *server) judge(c *scene, w *wish, l guard.Lease) ([]string, error) {
 	if r.ReleaseProtected == guard.Yes && l.OnLimit == guard.ActRelease && !(l.AllowUnprotect && s.Rules().Limits.ForcedUnprotect) {
 		warnings = append(warnings, "the provider's own protection is on: at its limit guard is refused and pages. Switch the protection off at the provider before then")
 	}
+	if !l.Price.Known() && !r.BillingRate().Known() && r.Bills != guard.No {
+		warnings = append(warnings, "its price is unknown, so guard cannot count what it costs: state the whole machine's, such as --price 2.50USD/h")
+	}
 	if reported := r.Rate; w.price.Known() && reported.Known() && !reported.Same(w.price) {
 		h, _ := reported.Hourly()
 		warnings = append(warnings, fmt.Sprintf("the provider reports %s per hour; the price you state is used instead", readable(h)))

@@ -149,6 +149,8 @@ func TestRegisterWarns(t *testing.T) {
 		{wire.RegisterRequest{ID: "lab/i-1", TTL: "5m"}, "expiry comes in 5m, sooner than the notice of 10m"},
 		{wire.RegisterRequest{ID: "lab/i-locked", TTL: "1h"}, "the provider's own protection is on"},
 		{wire.RegisterRequest{ID: "lab/i-kept", TTL: "1h"}, "guard:keep=true protects it"},
+		{wire.RegisterRequest{ID: "lab/i-3", TTL: "1h"}, "its price is unknown"},
+		{wire.RegisterRequest{ID: "lab/i-4", TTL: "1h"}, "its price is unknown"},
 	} {
 		if out := b.register("ana", c.r); !strings.Contains(strings.Join(out.Warnings, "\n"), c.want) {
 			t.Errorf("%s: warnings %q, want %q", c.r.ID, out.Warnings, c.want)

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -97,6 +98,9 @@ func (a *app) registered(r wire.Registered) {
 	a.limits(f, r.Now, r.Limits, it.Budget)
 	f.put("erases", r.Erases...)
 	f.put("survives", r.Survives...)
+	if len(r.Defaults) > 0 {
+		f.put("defaults", strings.Join(r.Defaults, ", ")+" (not given, so guardd's own)")
+	}
 	f.put("note", r.Notes...)
 }
 
