@@ -9,6 +9,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -137,7 +138,7 @@ func (s *server) survive(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			p := recover()
-			if p == nil || p == http.ErrAbortHandler {
+			if err, ok := p.(error); p == nil || ok && errors.Is(err, http.ErrAbortHandler) {
 				return
 			}
 			s.Log.Error("api handler panicked", "path", r.URL.Path, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))

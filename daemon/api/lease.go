@@ -125,7 +125,7 @@ func (s *server) later(l guard.Lease, in wire.ExtendRequest, at guard.Instant) (
 		}
 		return base.Add(d), note, nil
 	case in.Until != "":
-		t, note, err := moment("until", in.Until, at.Wall, s.Location())
+		t, note, err := moment(in.Until, at.Wall, s.Location())
 		if err == nil && t.Before(l.ExpiresAt) {
 			err = faultf(guard.ErrInvalid, "until: %s is earlier than its expiry now, %s", t.In(s.Location()).Format(time.RFC3339), l.ExpiresAt.In(s.Location()).Format(time.RFC3339)).
 				hinted("To shorten it: guard register %s --until …", l.Resource)
@@ -179,7 +179,7 @@ func (s *server) hold(ctx context.Context, at guard.Instant, in wire.HoldRequest
 			}
 			until = at.Wall.Add(d)
 		case in.Until != "":
-			t, note, err := moment("until", in.Until, at.Wall, s.Location())
+			t, note, err := moment(in.Until, at.Wall, s.Location())
 			if err != nil {
 				return "", nil, err
 			}

@@ -36,42 +36,42 @@ func duration(field, s string) (time.Duration, error) {
 // naive are the forms without a zone that people type.
 var naive = []string{"2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04"}
 
-// moment reads a time to come. One without a zone is read in loc, and the note
+// moment reads an until: a time to come. One without a zone is read in loc, and the note
 // says so; one that the clocks there skip or show twice is refused.
-func moment(field, s string, now time.Time, loc *time.Location) (t time.Time, note string, err error) {
+func moment(s string, now time.Time, loc *time.Location) (t time.Time, note string, err error) {
 	text := strings.TrimSpace(s)
 	t, err = time.Parse(time.RFC3339, text)
 	if err != nil {
-		if t, note, err = local(field, text, loc); err != nil {
+		if t, note, err = local(text, loc); err != nil {
 			return time.Time{}, "", err
 		}
 	}
 	switch {
 	case !t.After(now):
-		return time.Time{}, "", faultf(guard.ErrInvalid, "%s: %s is in the past: it is %s now", field, t.Format(time.RFC3339), now.In(t.Location()).Format(time.RFC3339))
+		return time.Time{}, "", faultf(guard.ErrInvalid, "until: %s is in the past: it is %s now", t.Format(time.RFC3339), now.In(t.Location()).Format(time.RFC3339))
 	case t.Sub(now) > farthest:
-		return time.Time{}, "", faultf(guard.ErrInvalid, "%s: %s is more than ten years ahead", field, t.Format(time.RFC3339))
+		return time.Time{}, "", faultf(guard.ErrInvalid, "until: %s is more than ten years ahead", t.Format(time.RFC3339))
 	}
 	return t.UTC(), note, nil
 }
 
-func local(field, text string, loc *time.Location) (time.Time, string, error) {
+func local(text string, loc *time.Location) (time.Time, string, error) {
 	for _, layout := range naive {
 		t, err := time.ParseInLocation(layout, text, loc)
 		if err != nil {
 			continue
 		}
 		if t.Format(layout) != text {
-			return t, "", faultf(guard.ErrInvalid, "%s: there is no %s in %s: the clocks go forward over it; choose another time", field, text, loc)
+			return t, "", faultf(guard.ErrInvalid, "until: there is no %s in %s: the clocks go forward over it; choose another time", text, loc)
 		}
 		for _, shift := range []time.Duration{-time.Hour, time.Hour} {
 			if t.Add(shift).Format(layout) == text {
-				return t, "", faultf(guard.ErrInvalid, "%s: %s happens twice in %s, when the clocks go back: add the offset, such as %s", field, text, loc, t.Format(time.RFC3339))
+				return t, "", faultf(guard.ErrInvalid, "until: %s happens twice in %s, when the clocks go back: add the offset, such as %s", text, loc, t.Format(time.RFC3339))
 			}
 		}
 		return t, fmt.Sprintf("%s without a zone was read as time in %s: %s", text, loc, t.Format(time.RFC3339)), nil
 	}
-	return time.Time{}, "", faultf(guard.ErrInvalid, "%s: %q is not a time: write 2026-03-09T18:00:00+08:00, or \"2026-03-09 18:00\" for the zone %s", field, clip(text), loc)
+	return time.Time{}, "", faultf(guard.ErrInvalid, "until: %q is not a time: write 2026-03-09T18:00:00+08:00, or \"2026-03-09 18:00\" for the zone %s", clip(text), loc)
 }
 
 // line bounds a text that people type and others read.

@@ -68,7 +68,7 @@ func TestMoment(t *testing.T) {
 		"2026-02-01T00:00:00Z":      "in the past",
 		"2099-02-01T00:00:00Z":      "ten years",
 	} {
-		got, note, err := moment("until", in, now, berlin)
+		got, note, err := moment(in, now, berlin)
 		if err != nil {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%q: %v, want %q", in, err, want)

@@ -101,7 +101,7 @@ func (s *server) wish(in wire.RegisterRequest, at guard.Instant) (*wish, error) 
 		return err
 	})
 	try(in.Until != "", func() error {
-		t, note, err := moment("until", in.Until, at.Wall, s.Location())
+		t, note, err := moment(in.Until, at.Wall, s.Location())
 		w.expires = t
 		if note != "" {
 			w.notes = append(w.notes, note)

@@ -73,7 +73,7 @@ func TestReleaseAskedAboutARefusalOnly(t *testing.T) {
 
 func TestNarrowTerminalSaysWhatIsMissing(t *testing.T) {
 	d := daemonFor(t)
-	_, out, errs := inside(t, d, "", "ls")
+	_, out, _ := inside(t, d, "", "ls")
 	for line := range strings.Lines(out) {
 		if n := len([]rune(strings.TrimRight(line, "\n"))); n > 80 {
 			t.Errorf("%d columns: %s", n, line)
@@ -81,7 +81,7 @@ func TestNarrowTerminalSaysWhatIsMissing(t *testing.T) {
 	}
 	d.acct.Mode = "observe"
 	inside(t, d, "", "register", "lab/i-1", "--purpose", strings.Repeat("long ", 20), "--ttl", "1h", "--budget", "2000CNY")
-	if _, _, errs = inside(t, d, "", "ls"); !strings.Contains(errs, "too narrow for:") || !strings.Contains(errs, "-o json") {
+	if _, _, errs := inside(t, d, "", "ls"); !strings.Contains(errs, "too narrow for:") || !strings.Contains(errs, "-o json") {
 		t.Errorf("stderr %q", errs)
 	}
 }
