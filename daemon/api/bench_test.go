@@ -35,7 +35,9 @@ type bench struct {
 	rules  policy.Rules
 	health wire.Health
 	copied string
-	h      http.Handler
+	// whyPanics makes the function behind /why panic.
+	whyPanics bool
+	h         http.Handler
 
 	mu    sync.Mutex
 	kicks []string
@@ -98,6 +100,9 @@ func newBench(t *testing.T, change ...func(*fake.Script)) *bench {
 		Location: func() *time.Location { return zone },
 		Channels: func() []string { return []string{"log", "slack"} },
 		Why: func(_ context.Context, at guard.Instant, id guard.ResourceID) ([]guard.Fact, []string, error) {
+			if b.whyPanics {
+				panic("why")
+			}
 			return []guard.Fact{{Name: "state", Value: "running", Source: "provider", At: at.Wall}}, []string{"no rule asks for anything of " + id.String()}, nil
 		},
 		Backup: func(_ context.Context, path string) error { b.copied = path; return nil },

@@ -317,3 +317,13 @@ func TestBackup(t *testing.T) {
 		t.Errorf("journal %q", j)
 	}
 }
+
+// TestPanic: a handler that panics is an answer, not the end of the daemon.
+func TestPanic(t *testing.T) {
+	b := newBench(t)
+	b.whyPanics = true
+	b.bad("ana", http.MethodGet, "/why?id=lab/i-1", nil, 500, "internal", "its log has the details")
+	if status, _ := b.call("ana", http.MethodGet, "/resources", nil); status != http.StatusOK {
+		t.Errorf("afterwards %d", status)
+	}
+}
