@@ -18,6 +18,9 @@ const Month = 730 * time.Hour
 // "no amount", which is not the same as 0 USD: unknown is never zero.
 type Money struct{ a currency.Amount }
 
+// maxFraction is how many digits after the point an amount may have.
+const maxFraction = 18
+
 // moneyForm bounds what is parsed: an unbounded exponent makes every later
 // addition slow, and nobody rents GPUs for 10^15 of anything.
 var moneyForm = regexp.MustCompile(`^([+-]?)(\d{1,15})(?:\.(\d{1,18}))?\s*([A-Za-z]{3})$`)
@@ -170,6 +173,9 @@ func (m Money) String() string {
 		return "unknown"
 	}
 	number := m.a.Number()
+	if strings.ContainsAny(number, "eE") { // what the library makes of 0.0000001
+		number = m.Rat().FloatString(maxFraction)
+	}
 	digits, _ := currency.GetDigits(m.Currency())
 	whole, frac, _ := strings.Cut(number, ".")
 	for len(frac) > int(digits) && strings.HasSuffix(frac, "0") {
