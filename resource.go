@@ -156,14 +156,21 @@ type Resource struct {
 // Live reports whether the thing still exists, as far as its state tells.
 func (r Resource) Live() bool { return r.State != StateGone }
 
-// BillingRate is the rate of the present state. Provisioning, stopping and
-// unknown states count as running; stopped counts at StoppedRate unless a stop
-// saves nothing. Whether anything bills at all is Bills' to say.
-func (r Resource) BillingRate() Rate {
-	if r.State == StateStopped && r.StopSaves != StopSavesNothing {
-		return r.StoppedRate
+// Billing is which state it bills for, running or stopped, and at which rate.
+// Provisioning, stopping and unknown states count as running, and so does a stop
+// that is not known to save anything. Whether anything bills at all is Bills' to
+// say.
+func (r Resource) Billing() (State, Rate) {
+	if r.State == StateStopped && (r.StopSaves == StopSavesCompute || r.StopSaves == StopSavesAll) {
+		return StateStopped, r.StoppedRate
 	}
-	return r.Rate
+	return StateRunning, r.Rate
+}
+
+// BillingRate is the rate of the present state, as Billing tells it.
+func (r Resource) BillingRate() Rate {
+	_, rate := r.Billing()
+	return rate
 }
 
 // StopEffect is what stopping an instance does to its bill.

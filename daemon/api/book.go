@@ -174,7 +174,7 @@ func rateOf(o guard.Observed, m guard.Metered, l *guard.Lease) guard.Rate {
 	if n := len(m.Segments); n > 0 && m.Segments[n-1].To.IsZero() {
 		return m.Segments[n-1].Rate
 	}
-	state, rate := spend.Billing(o.Resource)
+	state, rate := o.Resource.Billing()
 	if l != nil && l.Price.Known() && state == guard.StateRunning && o.Resource.ID.Kind == guard.Instance {
 		return l.Price
 	}

@@ -73,39 +73,13 @@ func present(c *scene, verb string, id guard.ResourceID, answers []guard.Lookup)
 	}
 }
 
-// first is the record of an instance that the ledger has not seen yet, as the
-// observer would write it: what billed from which moment on.
-func first(fresh guard.Resource, identity string, at guard.Instant) guard.Observed {
-	o := guard.Observed{Resource: fresh, Identity: identity, FirstSeen: at.Wall, Seen: at.Wall}
-	start, _ := spend.Start(o)
-	if fresh.State != guard.StateStopped {
-		o.Pending = []guard.Change{change(fresh, start)}
-		return o
-	}
-	// It ran from its creation until it was stopped, where that is told; before a
-	// first sight without a date nothing is made up.
-	if fresh.Changed.After(start) && !fresh.Changed.After(at.Wall) {
-		ran := fresh
-		ran.State, ran.Bills = guard.StateRunning, guard.Unknown
-		o.Pending = []guard.Change{change(ran, start), change(fresh, fresh.Changed)}
-		return o
-	}
-	o.Pending = []guard.Change{change(fresh, at.Wall)}
-	return o
-}
-
 // renewed is a known record with a fresh reading, for the answer only: what
 // bills otherwise does so from now on. The observer writes it down.
 func renewed(o guard.Observed, fresh guard.Resource, at guard.Instant) guard.Observed {
-	was, is := change(o.Resource, at.Wall), change(fresh, at.Wall)
+	was, is := spend.ChangeTo(o.Resource, at.Wall), spend.ChangeTo(fresh, at.Wall)
 	if was.State != is.State || was.Bills != is.Bills || !was.Rate.Same(is.Rate) {
 		o.Pending = append(slices.Clone(o.Pending), is)
 	}
 	o.Resource = fresh
 	return o
-}
-
-func change(r guard.Resource, at time.Time) guard.Change {
-	_, rate := spend.Billing(r)
-	return guard.Change{At: at, State: r.State, Bills: r.Bills, Rate: rate, Saves: r.StopSaves}
 }

@@ -14,6 +14,7 @@ import (
 	"guard/daemon/wire"
 	"guard/policy"
 	"guard/policy/presence"
+	"guard/policy/spend"
 	"guard/providers"
 )
 
@@ -45,7 +46,7 @@ func (s *server) register(ctx context.Context, at guard.Instant, in wire.Registe
 		if c.inLedger && c.observed.Live() {
 			c.observed = renewed(c.observed, fresh, at)
 		} else {
-			c.observed = first(fresh, identity, at)
+			c.observed = spend.First(fresh, identity, at.Wall)
 		}
 		c.attach()
 		var l guard.Lease

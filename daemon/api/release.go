@@ -8,6 +8,7 @@ import (
 	"guard"
 	"guard/daemon/wire"
 	"guard/policy/release"
+	"guard/policy/spend"
 	"guard/store"
 )
 
@@ -144,7 +145,7 @@ func (s *server) target(ctx context.Context, c *scene, account, id string) error
 		if err != nil {
 			return err
 		}
-		c.observed = first(fresh, identity, c.at)
+		c.observed = spend.First(fresh, identity, c.at.Wall)
 		c.attach()
 		return nil
 	}

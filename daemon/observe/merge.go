@@ -74,16 +74,16 @@ func merge(o guard.Observed, known bool, s sighting) (guard.Observed, news) {
 	switch {
 	case o.Gone != nil:
 		told = newsBack
-		next.Pending = append(slices.Clone(o.Pending), change(fresh, o.Gone.At))
+		next.Pending = append(slices.Clone(o.Pending), spend.ChangeTo(fresh, o.Gone.At))
 	case ranUnseen(o, fresh, s):
 		// It ran from when nobody looked until it was stopped again.
 		ran := fresh
 		ran.State, ran.Bills = guard.StateRunning, guard.Unknown
-		next.Pending = add(o.Pending, change(ran, later(o.Seen, s.last)))
-		next.Pending = add(next.Pending, change(fresh, fresh.Changed))
+		next.Pending = add(o.Pending, spend.ChangeTo(ran, later(o.Seen, s.last)))
+		next.Pending = add(next.Pending, spend.ChangeTo(fresh, fresh.Changed))
 	case billsAlike(o.Resource, fresh):
 	default:
-		next.Pending = add(o.Pending, change(fresh, since(o, fresh, s)))
+		next.Pending = add(o.Pending, spend.ChangeTo(fresh, since(o, fresh, s)))
 	}
 	if told == newsChanged {
 		switch was, is := o.Resource.State, fresh.State; {
@@ -122,29 +122,9 @@ func rateEqual(a, b guard.Rate) bool {
 
 // first is the record of a thing that is seen for the first time.
 func first(fresh guard.Resource, s sighting) guard.Observed {
-	o := guard.Observed{Resource: fresh, Identity: s.identity, FirstSeen: s.at, Seen: s.at}
+	o := spend.First(fresh, s.identity, s.at)
 	attach(&o, s)
-	start, _ := spend.Start(o)
-	if fresh.State != guard.StateStopped {
-		o.Pending = []guard.Change{change(fresh, start)}
-		return o
-	}
-	// It ran from its creation until it was stopped, where that is told; before a
-	// first sight without a date nothing is made up.
-	if fresh.Changed.After(start) && !fresh.Changed.After(s.at.Add(presence.Skew)) {
-		ran := fresh
-		ran.State, ran.Bills = guard.StateRunning, guard.Unknown
-		o.Pending = []guard.Change{change(ran, start), change(fresh, earlier(fresh.Changed, s.at))}
-		return o
-	}
-	o.Pending = []guard.Change{change(fresh, s.at)}
 	return o
-}
-
-// change is what the meter must know of a resource from a moment on.
-func change(r guard.Resource, at time.Time) guard.Change {
-	_, rate := spend.Billing(r)
-	return guard.Change{At: at, State: r.State, Bills: r.Bills, Rate: rate, Saves: r.StopSaves}
 }
 
 // add appends a change that was learned last. What was to begin at or after its
@@ -159,8 +139,8 @@ func add(pending []guard.Change, c guard.Change) []guard.Change {
 
 // billsAlike reports whether two readings of one thing cost the same.
 func billsAlike(a, b guard.Resource) bool {
-	stateA, rateA := spend.Billing(a)
-	stateB, rateB := spend.Billing(b)
+	stateA, rateA := a.Billing()
+	stateB, rateB := b.Billing()
 	nothing := a.Bills == guard.No
 	if nothing != (b.Bills == guard.No) {
 		return false
@@ -171,8 +151,8 @@ func billsAlike(a, b guard.Resource) bool {
 // ranUnseen reports whether a thing that is stopped, as it was, has been started
 // and stopped again since it was last looked at.
 func ranUnseen(o guard.Observed, fresh guard.Resource, s sighting) bool {
-	was, _ := spend.Billing(o.Resource)
-	is, _ := spend.Billing(fresh)
+	was, _ := o.Resource.Billing()
+	is, _ := fresh.Billing()
 	last := later(o.Seen, s.last)
 	return was == guard.StateStopped && is == guard.StateStopped && !o.Resource.Changed.Equal(fresh.Changed) &&
 		fresh.Changed.After(last) && !fresh.Changed.After(s.at)
@@ -183,8 +163,8 @@ func ranUnseen(o guard.Observed, fresh guard.Resource, s sighting) bool {
 // running, anything else since now.
 func since(o guard.Observed, fresh guard.Resource, s sighting) time.Time {
 	last := later(o.Seen, s.last)
-	stateA, _ := spend.Billing(o.Resource)
-	stateB, _ := spend.Billing(fresh)
+	stateA, _ := o.Resource.Billing()
+	stateB, _ := fresh.Billing()
 	switched := stateA != stateB || (o.Resource.Bills == guard.No) != (fresh.Bills == guard.No)
 	if !switched {
 		return s.at // only its price

@@ -97,12 +97,3 @@ func Start(o guard.Observed) (at time.Time, estimated bool) {
 	}
 	return c, false
 }
-
-// Billing tells which state a resource bills for, and at which rate. A stop that
-// is not known to save anything saves nothing.
-func Billing(r guard.Resource) (guard.State, guard.Rate) {
-	if r.State == guard.StateStopped && (r.StopSaves == guard.StopSavesCompute || r.StopSaves == guard.StopSavesAll) {
-		return guard.StateStopped, r.StoppedRate
-	}
-	return guard.StateRunning, r.Rate
-}

@@ -59,7 +59,7 @@ func (f *folder) apply(c guard.Change) {
 	if c.Bills == guard.No || c.State == guard.StateGone {
 		return
 	}
-	state, _ := Billing(guard.Resource{State: c.State, StopSaves: c.Saves})
+	state, _ := guard.Resource{State: c.State, StopSaves: c.Saves}.Billing()
 	f.put(state, c.Rate, at)
 }
 

@@ -180,7 +180,7 @@ func (f *folder) withdraw() {
 	if n == 0 || !f.life[n-1].To.IsZero() || !stated(f.life[n-1].Rate) {
 		return
 	}
-	if state, rate := Billing(f.in.Observed.Resource); state == f.life[n-1].State && rate.Known() {
+	if state, rate := f.in.Observed.Resource.Billing(); state == f.life[n-1].State && rate.Known() {
 		f.cut(f.in.At)
 		f.put(state, rate, f.in.At)
 	}
