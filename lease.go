@@ -85,6 +85,17 @@ func (l Lease) HeldUntil(t time.Time) time.Time {
 	return until
 }
 
+// BudgetBasis is what a person set the budget's deadline from: the cap, and the
+// price where a person stated it. Where it differs from Deadline.Basis, that
+// deadline was solved for an earlier word.
+func (l Lease) BudgetBasis() string {
+	basis := l.Budget.String()
+	if l.Price.Known() {
+		basis += " at " + l.Price.String()
+	}
+	return basis
+}
+
 // DeadlineReason is which limit a deadline comes from.
 type DeadlineReason string
 

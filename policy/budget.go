@@ -50,7 +50,18 @@ func budgetExceeded(r Rules, f Facts) Outcome {
 	if !ok {
 		return Outcome{}
 	}
-	l := limit{rule: guard.RuleBudgetExceeded, cause: guard.CauseBudget, at: d.Limit, due: d.Due, stood: d.Stood,
+	due := d.Due
+	if f.outdated(d) {
+		// A person just changed the cap; the meter's answer is moments away.
+		soon := f.At.Add(solving)
+		if f.Release == nil {
+			return Outcome{Next: soon}
+		}
+		if due.Before(soon) {
+			due = soon
+		}
+	}
+	l := limit{rule: guard.RuleBudgetExceeded, cause: guard.CauseBudget, at: d.Limit, due: due, stood: d.Stood,
 		coming: fmt.Sprintf("its cap of %s is reached", f.Lease.Budget.Round()), reached: fmt.Sprintf("its cap of %s is reached", f.Lease.Budget.Round())}
 	out := l.judge(r, f)
 	for i := range out.Verdicts {
@@ -62,6 +73,17 @@ func budgetExceeded(r Rules, f Facts) Outcome {
 		}
 	}
 	return out
+}
+
+// solving is how long the meter takes at most to solve a deadline anew when it was
+// kicked.
+const solving = 5 * time.Second
+
+// outdated reports a deadline that was solved for another cap or price than the
+// lease has now. The old cap is no limit that anybody set any more, so nothing is
+// done about it.
+func (f Facts) outdated(d guard.Deadline) bool {
+	return d.Basis != "" && d.Basis != f.Lease.BudgetBasis()
 }
 
 // capped reports an open lease with a cap on something that lives.

@@ -307,6 +307,9 @@ func (p fields) lease(t *testing.T) guard.Lease {
 	if h := p.time("held"); !h.IsZero() {
 		l.Holds = []guard.Hold{{Until: h, By: "ana", Since: zero}}
 	}
+	if at := p.time("updated"); !at.IsZero() {
+		l.UpdatedAt = at
+	}
 	if at := p.time("ended"); !at.IsZero() {
 		l.EndedAt = at
 	}
@@ -317,7 +320,7 @@ func (p fields) lease(t *testing.T) guard.Lease {
 func (p fields) plan() guard.Plan {
 	plan := guard.Plan{Lease: "l-1", SolvedAt: p.time("solved")}
 	if d := p.time("due"); !d.IsZero() {
-		plan.Deadlines = []guard.Deadline{{Reason: guard.DeadlineBudget, Limit: p.time("limit"), Due: d, Lead: p.time("limit").Sub(d), Stood: zero}}
+		plan.Deadlines = []guard.Deadline{{Reason: guard.DeadlineBudget, Limit: p.time("limit"), Due: d, Lead: p.time("limit").Sub(d), Stood: zero, Basis: p["basis"]}}
 		if c := p.time("candidate"); !c.IsZero() {
 			plan.Deadlines[0].Candidate = &guard.Candidate{Limit: c, Due: c}
 		}

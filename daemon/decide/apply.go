@@ -116,7 +116,7 @@ func (s *snapshot) found() found {
 func foundIn(tx *store.Tx) found {
 	return func(subject string) ([]guard.Finding, error) {
 		var out []guard.Finding
-		for _, rule := range policy.Names() {
+		for _, rule := range append(policy.Names(), guard.RuleReleaseBlocked, guard.RuleReleaseStalled) {
 			f, ok, err := tx.Findings.Get(guard.Finding{Rule: rule, Subject: subject}.Key())
 			if err != nil {
 				return nil, err

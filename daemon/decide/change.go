@@ -64,8 +64,28 @@ func (l *Loop) change(f policy.Facts, open []guard.Finding, out policy.Outcome) 
 	}
 	if !f.Resource().IsZero() {
 		l.plan(f, out, open, stages, &c)
+		l.outlived(f, open, &c)
 	}
 	return c
+}
+
+// outlived closes the findings of a release that is over: whoever ended it, a
+// stuck release is not stuck any more.
+func (l *Loop) outlived(f policy.Facts, open []guard.Finding, c *change) {
+	r := f.Release
+	if c.release != nil {
+		r = c.release
+	}
+	if r != nil && r.State.Open() {
+		return
+	}
+	for _, o := range open {
+		if o.Rule == guard.RuleReleaseBlocked || o.Rule == guard.RuleReleaseStalled {
+			o.Closed = f.At
+			c.closed = append(c.closed, o)
+			c.entries = append(c.entries, entry(f, "over", o.Rule, o.Title))
+		}
+	}
 }
 
 func (l *Loop) opened(f policy.Facts, v policy.Verdict, c *change, stages map[guard.Rule]string) {

@@ -329,13 +329,7 @@ func TestPersonsOrder(t *testing.T) {
 	w.instance("i-1")
 	w.lease("i-1", 10*time.Hour)
 	w.to(time.Hour)
-	w.update(func(tx *store.Tx) error {
-		o, _, err := tx.Observed.Get(id("i-1").Key())
-		if err != nil {
-			return err
-		}
-		return tx.Releases.Put(release.New(o, nil, guard.ActRelease, guard.CausePerson, "bo", "ordered by bo", w.at.Wall, w.at.Wall, w.at.Wall))
-	})
+	w.order("i-1")
 	w.to(time.Hour + time.Second)
 	r, _ := w.release("i-1")
 	if r.State != guard.ReleaseNoticed {
@@ -350,6 +344,41 @@ func TestPersonsOrder(t *testing.T) {
 	}
 	if got := w.about("i-1"); len(got) != 1 || !strings.Contains(got[0], "ordered by bo") {
 		t.Errorf("messages: %q", got)
+	}
+}
+
+// TestGoneBeforeItIsDue withdraws at once, and what the release left open is closed.
+func TestGoneBeforeItIsDue(t *testing.T) {
+	for _, state := range []guard.ReleaseState{guard.ReleaseNoticed, guard.ReleaseBlocked} {
+		w := newWorld(t, guard.Enforce)
+		w.instance("i-1")
+		w.lease("i-1", 2*time.Hour)
+		w.to(time.Hour)
+		w.update(func(tx *store.Tx) error {
+			r, _, err := tx.Releases.Get(id("i-1").Key())
+			o, _, err2 := tx.Observed.Get(id("i-1").Key())
+			l, _, err3 := tx.Leases.Get("l-i-1")
+			r.State = state
+			if state == guard.ReleaseBlocked {
+				r.Reason = guard.BlockPermission
+			}
+			o.Gone = &guard.Gone{At: w.at.Wall, ProvenAt: w.at.Wall, How: guard.ByReclaim, Proof: guard.ProofTerminal}
+			l.Status, l.EndedAt, l.EndedHow = guard.LeaseGone, w.at.Wall, guard.ByReclaim
+			stuck := guard.Finding{ID: "x", Rule: guard.RuleReleaseBlocked, Subject: "lab/i-1", Resource: id("i-1"), Opened: w.at.Wall, Since: w.at.Wall, Title: "stuck"}
+			return put(err, err2, err3, tx.Releases.Put(r), tx.Observed.Put(o), tx.Leases.Put(l), tx.Findings.Put(stuck))
+		})
+		w.once()
+		if r, ok := w.release("i-1"); ok {
+			t.Errorf("%s: still %s", state, r.State)
+		}
+		for _, rule := range []guard.Rule{guard.RuleReleaseBlocked, guard.RuleExpired} {
+			if _, ok := w.finding(rule, "lab/i-1"); ok {
+				t.Errorf("%s: %s is still open", state, rule)
+			}
+		}
+		if _, ok := w.finding(guard.RuleReclaimed, "lab/i-1"); !ok {
+			t.Errorf("%s: nobody hears that it was taken back", state)
+		}
 	}
 }
 

@@ -189,6 +189,17 @@ func TestNeverItsOwnFoot(t *testing.T) {
 	}
 }
 
+// TestOrderOnAnothersBox: a person's order does not reach what another guard took
+// over meanwhile.
+func TestOrderOnAnothersBox(t *testing.T) {
+	w := newWorld(t, guard.Enforce)
+	w.instance("i-1", func(o *guard.Observed) { o.Resource.Tags = map[string]string{guard.TagDeployment: "other"} })
+	w.order("i-1")
+	if j := w.judge("i-1"); j.Standing != release.Void {
+		t.Errorf("%+v", j)
+	}
+}
+
 // TestProtectedCap is held up and named, not forgotten.
 func TestProtectedCap(t *testing.T) {
 	w := newWorld(t, guard.Enforce)
@@ -221,6 +232,27 @@ func TestProtectedExpiry(t *testing.T) {
 	w.once()
 	if r, ok := w.release("i-1"); !ok || !r.Due.Equal(zero.Add(12*time.Hour+10*time.Minute)) {
 		t.Errorf("after the unprotect: %+v", r)
+	}
+}
+
+// TestRaisedCap: a person who raised the cap a second before the deadline is heard
+// although the meter has not solved the new one yet.
+func TestRaisedCap(t *testing.T) {
+	w := newWorld(t, guard.Enforce)
+	w.instance("i-1")
+	w.lease("i-1", 0, func(l *guard.Lease) { l.Budget = guard.MustMoney("2400CNY") })
+	w.deadline("i-1", 10*time.Hour, 0)
+	w.update(func(tx *store.Tx) error {
+		p, _, err := tx.Plans.Get("l-i-1")
+		p.Deadlines[0].Basis = "2400.00 CNY"
+		return put(err, tx.Plans.Put(p))
+	})
+	w.skip(9 * time.Hour)
+	w.to(10*time.Hour - time.Second)
+	w.change("i-1", func(l *guard.Lease) { l.Budget = guard.MustMoney("4800CNY") })
+	w.to(10 * time.Hour)
+	if stands(w, "i-1") {
+		t.Error("released by the old cap")
 	}
 }
 

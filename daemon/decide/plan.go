@@ -54,9 +54,12 @@ func (l *Loop) step(f policy.Facts, r guard.Release, in release.Input, c *change
 // withdraw ends a release that no limit calls for any more.
 func (l *Loop) withdraw(f policy.Facts, r guard.Release, c *change) {
 	why := "no limit calls for it any more"
+	in := release.Input{At: f.At, Configured: true}
 	switch {
+	case f.Observed != nil && !f.Observed.Live() && r.Attempt > 0:
+		return // the release loop has the proof of what it did
 	case f.Observed != nil && !f.Observed.Live():
-		return // how it ended is the release loop's to say, which has the proof
+		why, in.Look = "it is gone already", release.Look{Found: release.Ended, At: f.At}
 	case f.Mode != guard.Enforce:
 		why = "the account is in observe mode"
 	case f.Lease == nil || !f.Lease.Status.Open():
@@ -68,7 +71,8 @@ func (l *Loop) withdraw(f policy.Facts, r guard.Release, c *change) {
 	case f.Lease.UpdatedAt.After(r.PlannedAt):
 		why = "its limits were changed by " + f.Lease.UpdatedBy
 	}
-	o := release.Step(r, release.Input{At: f.At, Configured: true, Judged: release.Judgement{Standing: release.Void, Why: why}})
+	in.Judged = release.Judgement{Standing: release.Void, Why: why}
+	o := release.Step(r, in)
 	if len(o.Moves) == 0 {
 		return
 	}

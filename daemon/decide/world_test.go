@@ -285,6 +285,18 @@ func (w *world) judge(name string) release.Judgement {
 	return j
 }
 
+// order is a person's word that an instance is to go now.
+func (w *world) order(name string) {
+	w.t.Helper()
+	w.update(func(tx *store.Tx) error {
+		o, _, err := tx.Observed.Get(id(name).Key())
+		if err != nil {
+			return err
+		}
+		return tx.Releases.Put(release.New(o, nil, guard.ActRelease, guard.CausePerson, "bo", "ordered by bo", w.at.Wall, w.at.Wall, w.at.Wall))
+	})
+}
+
 // compare writes what a provider's own clock told, as observe does.
 func (w *world) compare(offset time.Duration) {
 	w.t.Helper()

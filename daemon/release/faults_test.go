@@ -182,6 +182,37 @@ func TestNotTheSame(t *testing.T) {
 	}
 }
 
+// TestFirstRecordedCreation counts, not what was observed last.
+func TestFirstRecordedCreation(t *testing.T) {
+	w := newWorld(t, one())
+	w.know(guard.CauseBudget, "i-1")
+	w.update(func(tx *store.Tx) error {
+		r, _, err := tx.Releases.Get(id("i-1").Key())
+		r.Created = r.Created.Add(-time.Hour)
+		return errors.Join(err, tx.Releases.Put(r))
+	})
+	w.must(due + time.Hour)
+	if r := w.release("i-1"); r.Reason != guard.BlockNotSame || len(w.calls(fake.CallRelease, "i-1")) > 0 {
+		t.Errorf("%s %s", r.State, r.Reason)
+	}
+}
+
+// TestReadsHonourTheHint: no read comes sooner than the provider asked for.
+func TestReadsHonourTheHint(t *testing.T) {
+	w := newWorld(t, one(fake.Fault{Call: fake.CallGet, From: due - time.Minute, For: 10 * time.Minute, Reply: fake.Reply{Status: 429, RetryAfter: "120"}}))
+	w.know(guard.CauseExpiry, "i-1")
+	w.must(due + 20*time.Minute)
+	gets := w.cloud.CallsOf(fake.CallGet, "")
+	for i := 1; i < len(gets); i++ {
+		if gets[i-1].Status == 429 && gets[i].At.Sub(gets[i-1].At) < 2*time.Minute {
+			t.Errorf("reads at %s and %s", gets[i-1].At.Sub(zero), gets[i].At.Sub(zero))
+		}
+	}
+	if r := w.release("i-1"); r.State != guard.ReleaseDone {
+		t.Errorf("%s %s", r.State, r.Reason)
+	}
+}
+
 // TestOtherCredentials: nothing is released with them, however the read answers,
 // and all goes on when the right ones are back.
 func TestOtherCredentials(t *testing.T) {

@@ -134,6 +134,39 @@ func TestGoneBefore(t *testing.T) {
 	}
 }
 
+// TestIntentTakenBack: a call whose intent is not in the ledger any more, exactly as
+// it was made, is not made.
+func TestIntentTakenBack(t *testing.T) {
+	for name, change := range map[string]func(*guard.Release){
+		"blocked meanwhile": func(r *guard.Release) { r.State, r.Reason = guard.ReleaseBlocked, guard.BlockAccount },
+		"another attempt":   func(r *guard.Release) { r.Attempt++ },
+		"answered already":  func(r *guard.Release) { r.Calls = r.Attempt },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, one())
+			w.know(guard.CauseExpiry, "i-1")
+			w.must(due - time.Second)
+			w.at = w.at.Reach(zero.Add(due))
+			ctx := guard.WithInstant(t.Context(), w.at)
+			if _, err := w.judging.Once(ctx, w.at); err != nil {
+				t.Fatal(err)
+			}
+			r := w.release("i-1")
+			if r.State != guard.ReleaseIntended {
+				t.Fatalf("%s", r.State)
+			}
+			change(&r)
+			w.update(func(tx *store.Tx) error { return tx.Releases.Put(r) })
+			if _, err := w.calling.Once(ctx, w.at); err != nil {
+				t.Fatal(err)
+			}
+			if calls := w.calls(fake.CallRelease, "i-1"); len(calls) > 0 {
+				t.Errorf("called at %v", calls)
+			}
+		})
+	}
+}
+
 // TestVoid: what no rule wants any more at the last moment is withdrawn.
 func TestVoid(t *testing.T) {
 	w := newWorld(t, one())

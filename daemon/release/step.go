@@ -143,6 +143,9 @@ func (c Config) record(sc scope, was guard.Release, out release.Outcome) error {
 			sc.kicks[name] = true
 		}
 	}
+	if out.Renotice {
+		r.Notice = r.ID + "|" + release.Renotice(r, release.Scene{}).Stage
+	}
 	put := sc.tx.Releases.Put
 	if !r.State.Open() {
 		put = sc.tx.EndRelease

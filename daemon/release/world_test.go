@@ -39,16 +39,22 @@ func stands(r guard.Release, _ *guard.Resource) judging.Judgement {
 // killed between two of them.
 type crashing struct {
 	store.Backend
+	mu   sync.Mutex
 	left int // updates until then; below 0: never
 }
 
 var errKilled = errors.New("killed")
 
 func (c *crashing) Update(ctx context.Context, fn func(store.Writer) error) error {
-	if c.left == 0 {
+	c.mu.Lock()
+	killed := c.left == 0
+	if !killed {
+		c.left--
+	}
+	c.mu.Unlock()
+	if killed {
 		return errKilled
 	}
-	c.left--
 	return c.Backend.Update(ctx, fn)
 }
 

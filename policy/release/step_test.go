@@ -159,6 +159,7 @@ func TestTable(t *testing.T) {
 		{"a retry is read and judged first", at(intended, refusedOnce), input(release.Same, release.Stands), intended, "", true},
 		{"a retry without a read", at(intended, refusedOnce), input(none, release.Stands), intended, "", false},
 		{"a retry without a judgement", at(intended, refusedOnce), input(release.Same, release.NotJudged), intended, "", false},
+		{"a retry on a read from before the last call", at(intended, refusedOnce), input(release.Same, release.Stands, func(in *release.Input) { in.Look.At = t0.Add(-15 * time.Second) }), intended, "", false},
 		{"a retry too soon", at(intended, refusedOnce, func(r *guard.Release) { r.NextAt = t0.Add(time.Second) }), input(release.Same, release.Stands), intended, "", false},
 		{"a retry that nobody wants any more", at(intended, refusedOnce), input(release.Same, release.Void), withdrawn, "", false},
 		{"a call may be out, so it is not withdrawn", at(intended), input(release.Same, release.Void), intended, "", false},
