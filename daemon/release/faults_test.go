@@ -168,6 +168,22 @@ func TestReadFailsAtACap(t *testing.T) {
 	}
 }
 
+// TestReadFailsOnce: one failed read ahead of the deadline delays nothing and
+// alarms nobody.
+func TestReadFailsOnce(t *testing.T) {
+	for _, call := range []string{fake.CallGet, fake.CallIdentity} {
+		w := newWorld(t, one(fake.Fault{Call: call, From: due - time.Minute, Times: 1, Reply: fake.Reply{Unreachable: true}}))
+		w.know(guard.CauseExpiry, "i-1")
+		w.must(due + 2*time.Minute)
+		if r := w.release("i-1"); r.State != guard.ReleaseDone || !r.IntendedAt.Equal(zero.Add(due)) {
+			t.Errorf("%s: %s, intended at %s", call, r.State, r.IntendedAt.Sub(zero))
+		}
+		if said := w.titles(); len(said) != 1 {
+			t.Errorf("%s: said %q", call, said)
+		}
+	}
+}
+
 // TestNotTheSame: another thing under the ID is not touched (REL-13).
 func TestNotTheSame(t *testing.T) {
 	created := 9 * time.Hour

@@ -16,7 +16,7 @@ import (
 type look struct {
 	at     guard.Instant
 	lookup guard.Lookup
-	// Identity is whose credentials it was read with; Err is why they could not
+	// identity is whose credentials it was read with; Err is why they could not
 	// be told, or why the read failed.
 	identity string
 	strong   bool
@@ -68,7 +68,7 @@ func (l *Loop) patience(at guard.Instant, s *scene) time.Duration {
 			d = min(d, r.Due.Sub(at.Wall))
 		}
 	}
-	return max(d, 2*time.Second)
+	return max(d, time.Second)
 }
 
 // fold turns a read into what the table knows, and brings the observation up to

@@ -120,6 +120,9 @@ func (l *Loop) forget(s *scene) {
 // wanted is the releases whose target is to be read now: those that are due for
 // it and, along with them, those that soon will be.
 func (l *Loop) wanted(at guard.Instant, s *scene) []guard.Release {
+	if l.imminent(at, s) {
+		return nil
+	}
 	var due, along []guard.Release
 	for _, r := range s.releases {
 		want := release.ReadAt(r)
@@ -146,10 +149,23 @@ func (l *Loop) wanted(at guard.Instant, s *scene) []guard.Release {
 	return append(due, along...)
 }
 
+// imminent reports a deadline within the next second that needs no more reading:
+// nothing is read before it.
+func (l *Loop) imminent(at guard.Instant, s *scene) bool {
+	for _, r := range s.releases {
+		if k, ok := l.looks[r.ID]; ok && r.State == guard.ReleaseNoticed && k.Err == nil {
+			if d := r.Due.Sub(at.Wall); d > 0 && d <= time.Second && at.Sub(k.at)+d <= release.ReadAhead {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // again is how old a read must be before the next one of the same release.
 func (l *Loop) again(r guard.Release, k look) time.Duration {
 	d := soon
-	if r.State == guard.ReleaseNoticed {
+	if r.State == guard.ReleaseNoticed && k.Err == nil {
 		d = release.ReadAhead / 2
 	}
 	if hint, ok := guard.RetryAfter(k.Err); ok {
@@ -171,6 +187,9 @@ func (l *Loop) next(ctx context.Context, at guard.Instant) (guard.Instant, error
 				continue // its outcome kicks this loop
 			}
 			k, read := l.looks[r.ID]
+			if read && k.Err != nil && r.State == guard.ReleaseNoticed {
+				next = guard.Earliest(next, l.readable(at, r, k)) // there is time to try again
+			}
 			read = read && r.Due.Sub(at.Wall)+at.Sub(k.at) <= release.ReadAhead
 			wake := release.WakeAt(r, read)
 			if wake.IsZero() {

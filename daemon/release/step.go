@@ -65,8 +65,8 @@ func (l *Loop) move(tx *store.Tx, at guard.Instant, s *scene, was guard.Release,
 		return err
 	}
 	var k *look
-	if found, ok := looks[r.ID]; ok && at.Sub(found.at) <= release.ReadAhead {
-		k = &found
+	if found, ok := looks[r.ID]; ok && at.Sub(found.at) <= release.ReadAhead && (found.Err == nil || at.Sub(found.at) < l.again(r, found)) {
+		k = &found // a failed one is no answer any more once it can be tried again
 	}
 	n, seen, fresh := l.fold(at, r, k, o, known, le, s)
 	in := release.Input{At: at.Wall, Verify: l.Verify, Configured: l.Account != nil, Look: seen,
