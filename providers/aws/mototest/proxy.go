@@ -34,6 +34,16 @@ type Proxy struct {
 	down   bool
 	page   int
 	lose   func(Call) bool
+	hold   *Held
+}
+
+// Held are calls that wait in the proxy.
+type Held struct {
+	// Arrived has each call that came to be held.
+	Arrived chan Call
+
+	which func(Call) bool
+	let   chan struct{}
 }
 
 // NewProxy starts a proxy in front of the server.
@@ -60,6 +70,17 @@ func (p *Proxy) Pages(most int) { p.set(func() { p.page = most }) }
 // Lose drops the reply to the calls that f picks, after the server has done
 // them; nil loses none.
 func (p *Proxy) Lose(f func(Call) bool) { p.set(func() { p.lose = f }) }
+
+// Hold keeps the calls that f picks in the proxy: the server learns of them when
+// Go is called, if the caller still waits then.
+func (p *Proxy) Hold(f func(Call) bool) *Held {
+	h := &Held{Arrived: make(chan Call, 100), which: f, let: make(chan struct{})}
+	p.set(func() { p.hold = h })
+	return h
+}
+
+// Go lets the held calls through, and all later ones.
+func (h *Held) Go() { close(h.let) }
 
 func (p *Proxy) set(f func()) {
 	p.mu.Lock()
@@ -119,8 +140,16 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p.mu.Lock()
 	p.calls = append(p.calls, c)
-	down, page, lost := p.down, p.page, p.lose != nil && p.lose(c)
+	down, page, lose, held := p.down, p.page, p.lose, p.hold
 	p.mu.Unlock()
+	if held != nil && held.which(c) {
+		held.Arrived <- c
+		select {
+		case <-held.let:
+		case <-r.Context().Done(): // the caller is gone: what it asked for was never asked
+			return
+		}
+	}
 	if down {
 		hangUp(w)
 		return
@@ -130,7 +159,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body = []byte(form.Encode())
 	}
 	resp, err := p.forward(r, body)
-	if err != nil || lost {
+	if err != nil || lose != nil && lose(c) {
 		hangUp(w)
 		return
 	}
