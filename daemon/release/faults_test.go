@@ -1,6 +1,7 @@
 package release_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"guard"
+	"guard/providers"
 	"guard/providers/fake"
 	"guard/store"
 )
@@ -168,11 +170,11 @@ func TestReadFailsAtACap(t *testing.T) {
 	}
 }
 
-// TestReadFailsOnce: one failed read ahead of the deadline delays nothing and
-// alarms nobody.
-func TestReadFailsOnce(t *testing.T) {
+// TestReadFailsForAMoment: failed reads ahead of the deadline delay nothing and
+// alarm nobody, where the one at the deadline succeeds.
+func TestReadFailsForAMoment(t *testing.T) {
 	for _, call := range []string{fake.CallGet, fake.CallIdentity} {
-		w := newWorld(t, one(fake.Fault{Call: call, From: due - time.Minute, Times: 1, Reply: fake.Reply{Unreachable: true}}))
+		w := newWorld(t, one(fake.Fault{Call: call, From: due - time.Minute, For: time.Minute - time.Millisecond, Reply: fake.Reply{Unreachable: true}}))
 		w.know(guard.CauseExpiry, "i-1")
 		w.must(due + 2*time.Minute)
 		if r := w.release("i-1"); r.State != guard.ReleaseDone || !r.IntendedAt.Equal(zero.Add(due)) {
@@ -291,6 +293,46 @@ func TestReplyLost(t *testing.T) {
 	w := newWorld(t, one(fake.Fault{Call: fake.CallRelease, Times: 1, Reply: fake.Reply{DoneButTimesOut: true}}))
 	w.know(guard.CauseExpiry, "i-1")
 	w.must(due + 5*time.Minute)
+	if r := w.release("i-1"); r.State != guard.ReleaseDone || len(w.calls(fake.CallRelease, "i-1")) != 1 {
+		t.Errorf("%s, calls at %v", r.State, w.calls(fake.CallRelease, "i-1"))
+	}
+}
+
+// stopping is a provider during whose call the daemon is told to stop.
+type stopping struct {
+	providers.Provider
+	stop context.CancelFunc
+}
+
+func (p stopping) Release(ctx context.Context, id guard.ResourceID, opt providers.ReleaseOptions) error {
+	if err := p.Provider.Release(ctx, id, opt); err != nil {
+		return err
+	}
+	p.stop()
+	return ctx.Err()
+}
+
+// TestStoppedDuringTheCall: that its outcome is not known is on record, so that
+// nobody takes it for refused.
+func TestStoppedDuringTheCall(t *testing.T) {
+	w := newWorld(t, one())
+	w.know(guard.CauseExpiry, "i-1")
+	w.must(due - time.Second)
+	w.at = w.at.Reach(zero.Add(due))
+	ctx, stop := context.WithCancel(guard.WithInstant(t.Context(), w.at))
+	w.account.Provider = stopping{w.account.Provider, stop}
+	if _, err := w.judging.Once(ctx, w.at); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.calling.Once(ctx, w.at); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if r := w.release("i-1"); r.State != guard.ReleaseIntended || r.Attempt != 1 || r.Calls != 0 || r.Failures != 1 {
+		t.Errorf("%+v", r)
+	}
+	w.account.Provider = w.account.Provider.(stopping).Provider
+	w.restart()
+	w.must(due + 3*time.Minute)
 	if r := w.release("i-1"); r.State != guard.ReleaseDone || len(w.calls(fake.CallRelease, "i-1")) != 1 {
 		t.Errorf("%s, calls at %v", r.State, w.calls(fake.CallRelease, "i-1"))
 	}
