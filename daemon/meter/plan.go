@@ -66,10 +66,7 @@ func (l *Loop) solve(b *book, lease guard.Lease, old guard.Plan, known bool) gua
 	}
 	next.Unknown = spend.Lines(spend.Lacks(segs, lease.Budget.Currency()))
 	if d, ok := spend.Landing(segs, lease.Budget, l.lead(lease.Resource.Account), at); ok {
-		d.Basis = lease.Budget.String()
-		if lease.Price.Known() {
-			d.Basis += " at " + lease.Price.String()
-		}
+		d.Basis = lease.BudgetBasis()
 		was := before(old, d.Reason)
 		if was == nil && known && (lease.UpdatedBy == "guard" || !lease.UpdatedAt.After(old.SolvedAt)) {
 			// There was a plan, and no crossing in sight: it comes from farther
