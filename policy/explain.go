@@ -23,9 +23,7 @@ func Explain(r Rules, f Facts, out Outcome) ([]guard.Fact, []string) {
 		facts = append(facts, guard.Fact{Name: "may not act", Value: why, Source: "configuration", At: f.At})
 		lines = append(lines, upper(why)+", so guard never acts on it.")
 	}
-	for _, c := range f.absent() {
-		facts = append(facts, c)
-	}
+	facts = append(facts, f.absent()...)
 	for _, v := range out.Verdicts {
 		for _, fact := range v.Facts {
 			if !slices.ContainsFunc(facts, func(o guard.Fact) bool { return o.Name == fact.Name && o.Value == fact.Value }) {

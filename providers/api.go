@@ -38,7 +38,7 @@ func (a API) Call(ctx context.Context, method string, query url.Values, in, out 
 	if err != nil {
 		return err
 	}
-	resp, err := a.Transport.Do(req)
+	resp, err := a.Transport.Do(req) //nolint:bodyclose // Do has read and closed it
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,8 @@ func (r *round) apply(tx *store.Tx, u update) (news, error) {
 	if leased {
 		c.Registered = lease.RegisteredAt
 	}
-	next, told := o, newsNone
+	var next guard.Observed
+	var told news
 	switch {
 	case u.sight != nil:
 		s := *u.sight

@@ -64,7 +64,8 @@ func lockPID(f *os.File) int {
 	if err != nil || unix.Fstat(int(f.Fd()), &st) != nil {
 		return 0
 	}
-	want := fmt.Sprintf("%02x:%02x:%d", unix.Major(uint64(st.Dev)), unix.Minor(uint64(st.Dev)), st.Ino)
+	dev := uint64(st.Dev) //nolint:unconvert // an int32 on some systems
+	want := fmt.Sprintf("%02x:%02x:%d", unix.Major(dev), unix.Minor(dev), st.Ino)
 	for s := bufio.NewScanner(bytes.NewReader(locks)); s.Scan(); {
 		// 1: FLOCK  ADVISORY  WRITE 1234 fd:01:5678 0 EOF
 		fields := strings.Fields(s.Text())

@@ -56,7 +56,7 @@ func Run(t *testing.T, fresh func(t *testing.T) (Channel, Far)) {
 
 	t.Run("all of it arrives", func(t *testing.T) {
 		c, far := fresh(t)
-		if c.Name() == "" || c.Name() != c.Name() {
+		if name := c.Name(); name == "" || name != c.Name() {
 			t.Error("a channel needs a name that stays")
 		}
 		m := Message(c.Name(), "one")
