@@ -78,6 +78,14 @@ func TestLookup(t *testing.T) {
 	}
 }
 
+// The book that is shipped as an example can be used, and nothing in it looks odd.
+func TestExample(t *testing.T) {
+	b, warnings, err := Load(filepath.Join("..", "..", "configs", "examples", "prices", "aws.yaml"))
+	if err != nil || len(warnings) > 0 || b.Len() == 0 {
+		t.Errorf("%d prices, %v, %v", b.Len(), warnings, err)
+	}
+}
+
 // Every mistake of one file is told, each with its line.
 func TestEveryMistakeAtOnce(t *testing.T) {
 	const bad = `currency: USD
