@@ -40,7 +40,11 @@ func (s *server) item(b *book, o guard.Observed, now time.Time) wire.Item {
 	if rel, ok := b.releases[key]; ok {
 		it.Release, it.ReleaseReason = string(rel.State), string(rel.Reason)
 	}
-	it.Rate = wireRate(rateOf(o, b.metered[key], lease))
+	rate := rateOf(o, b.metered[key], lease)
+	it.Rate = hourly(rate)
+	if it.Rate != nil {
+		it.RateQuote, it.RateSource = rate.Quote(), rate.Source
+	}
 	if g := o.Gone; g != nil {
 		it.State, it.Billing, it.EndedAt, it.EndedHow = string(guard.StateGone), string(guard.No), s.local(g.At), string(g.How)
 		if lease != nil && lease.Status == guard.LeaseReleased {
@@ -103,13 +107,14 @@ func (s *server) mode(name string, status guard.AccountStatus) guard.Mode {
 	return status.Mode
 }
 
-// wireRate is nil where the rate is unknown.
-func wireRate(r guard.Rate) *wire.Rate {
+// hourly is nil where the rate is unknown.
+func hourly(r guard.Rate) *string {
 	h, ok := r.Hourly()
 	if !ok {
 		return nil
 	}
-	return &wire.Rate{Hourly: readable(h), Quote: r.Quote(), Source: r.Source}
+	text := readable(h)
+	return &text
 }
 
 // readable rounds to the currency's digits, unless that would take a visible

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"guard"
 	"guard/daemon/wire"
@@ -42,7 +43,7 @@ func (s *server) list(ctx context.Context, at guard.Instant, in *listIn) (wire.L
 		}
 		for _, key := range b.keys {
 			o := b.observed[key]
-			if !b.shown(o, in) {
+			if !b.shown(o, in, at.Wall) {
 				continue
 			}
 			if it := s.item(b, o, at.Wall); (in.Owner == "" || it.Owner == in.Owner) && has(it.Tags, match) {
@@ -54,12 +55,17 @@ func (s *server) list(ctx context.Context, at guard.Instant, in *listIn) (wire.L
 	return out, err
 }
 
-// shown: instances, what has a finding, and what an ended instance left behind;
-// of a kind that was asked for everything.
-func (b *book) shown(o guard.Observed, in *listIn) bool {
+// recent is how long a lease that ended is still listed: whoever looks in the
+// morning wants to see what happened at night.
+const recent = 24 * time.Hour
+
+// shown: instances, what has a finding, what an ended instance left behind, and
+// leases that ended lately; of a kind that was asked for everything.
+func (b *book) shown(o guard.Observed, in *listIn, now time.Time) bool {
 	switch {
 	case !o.Live() && !in.All:
-		return false
+		l, leased := b.leases[o.Resource.ID.Key()]
+		return leased && !l.Status.Open() && now.Sub(o.Gone.ProvenAt) < recent && (in.Kind == "" || in.Kind == string(o.Resource.ID.Kind))
 	case in.Kind != "":
 		return o.Resource.ID.Kind == guard.Kind(in.Kind)
 	case o.Resource.ID.Kind == guard.Instance || in.All || len(b.findings[o.Resource.ID.Key()]) > 0:
@@ -177,7 +183,7 @@ func (s *server) fill(v *store.View, b *book, o guard.Observed, at guard.Instant
 
 func (s *server) part(m member, lease string, at guard.Instant) wire.Part {
 	r := m.observed.Resource
-	p := wire.Part{ID: r.ID.String(), Kind: string(r.ID.Kind), State: string(r.State), Rate: wireRate(rateOf(m.observed, m.metered, nil))}
+	p := wire.Part{ID: r.ID.String(), Kind: string(r.ID.Kind), State: string(r.State), Rate: hourly(rateOf(m.observed, m.metered, nil))}
 	if !m.observed.Live() {
 		p.State = string(guard.StateGone)
 	}

@@ -21,7 +21,7 @@ func TestRegister(t *testing.T) {
 		t.Errorf("outcome %q", out.Outcome)
 	}
 	it := out.Item
-	if it.Rate == nil || it.Rate.Hourly != "240.00 CNY" || it.Rate.Quote != "8 × 30.00 CNY per gpu per hour" {
+	if it.Rate == nil || *it.Rate != "240.00 CNY" || it.RateQuote != "8 × 30.00 CNY per gpu per hour" {
 		t.Errorf("rate %+v: want the whole machine's and the quote's unit", it.Rate)
 	}
 	if got := text(it.Spend); got != "40.00 CNY" {
@@ -127,12 +127,12 @@ func TestRegisterSaysObserve(t *testing.T) {
 func TestRegisterPerGPUAndPerMachine(t *testing.T) {
 	b := newBench(t)
 	out := b.register("ana", wire.RegisterRequest{ID: "lab/i-2", Budget: "50CNY"})
-	if got := out.Item.Rate; got.Hourly != "6.32 CNY" || got.Quote != "6.32 CNY per hour" {
+	if got := out.Item; *got.Rate != "6.32 CNY" || got.RateQuote != "6.32 CNY per hour" {
 		t.Errorf("rate %+v: the price is the machine's, not of each of its 8 GPUs", got)
 	}
 	// A stated price is of the whole machine, whatever the provider quotes.
 	out = b.register("bo", wire.RegisterRequest{ID: "lab/i-1", Budget: "500CNY", Price: "25CNY/h"})
-	if got := out.Item.Rate; got.Hourly != "25.00 CNY" || got.Source != "person" {
+	if got := out.Item; *got.Rate != "25.00 CNY" || got.RateSource != "person" {
 		t.Errorf("rate %+v", got)
 	}
 	if !strings.Contains(strings.Join(out.Warnings, " "), "reports 240.00 CNY per hour") {

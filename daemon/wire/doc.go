@@ -13,16 +13,6 @@ import "time"
 // Prefix is the path under which all routes of this version live.
 const Prefix = "/v1"
 
-// Rate is a price over time.
-type Rate struct {
-	// Hourly is the price of the whole machine (or disk) for one hour.
-	Hourly string `json:"hourly"`
-	// Quote is the price as it was quoted: "8 × 4.10 USD per gpu per hour".
-	Quote string `json:"quote"`
-	// Source says who said so: api, price book, person.
-	Source string `json:"source,omitempty"`
-}
-
 // Error is the body of every answer that is not a success.
 type Error struct {
 	// Kind is one of a fixed set of words, see the constants.
@@ -76,7 +66,12 @@ type Item struct {
 	Lease string `json:"lease"`
 	// Billing is yes, no or unknown.
 	Billing string `json:"billing"`
-	Rate    *Rate  `json:"rate"`
+	// Rate is what the whole of it bills for an hour; null where that is not
+	// known. RateQuote is the price as it was quoted, "8 × 4.10 USD per gpu per
+	// hour", and RateSource who said so: api, price book, person.
+	Rate       *string `json:"rate"`
+	RateQuote  string  `json:"rate_quote,omitempty"`
+	RateSource string  `json:"rate_source,omitempty"`
 	// Spend is the lease's whole family since the provider's start, or of an
 	// unregistered resource its own. Null where nothing is known.
 	Spend *string `json:"spend"`
@@ -194,7 +189,7 @@ type Part struct {
 	ID    string  `json:"id"`
 	Kind  string  `json:"kind"`
 	State string  `json:"state"`
-	Rate  *Rate   `json:"rate"`
+	Rate  *string `json:"rate"` // per hour
 	Spend *string `json:"spend"`
 }
 

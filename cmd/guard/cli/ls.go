@@ -18,8 +18,9 @@ func (a *app) ls() *cobra.Command {
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "What runs, whose it is, what it costs and when it ends",
-		Long: `Ls shows every instance that lives, registered or not, every open lease, and the
-disks, snapshots and addresses with an open finding. --kind volume shows all
+		Long: `Ls shows every instance that lives, registered or not, every open lease, what was
+registered and ended within the last day, and the disks, snapshots and addresses
+with an open finding. --kind volume shows all
 volumes; --all shows what is gone, too.`,
 		Example: `  guard ls
   guard ls --account lab --owner ana
@@ -79,7 +80,7 @@ func row(now time.Time, it wire.Item) []string {
 	case it.State == "gone" || it.State == "released" || it.Billing == "no":
 		rate = "-"
 	case it.Rate != nil:
-		rate = it.Rate.Hourly
+		rate = *it.Rate
 	}
 	spend := "unknown"
 	if it.Spend != nil {

@@ -93,7 +93,7 @@ func (a *app) registered(r wire.Registered) {
 	}
 	f.put("purpose", it.Purpose)
 	f.put("owner", it.Owner)
-	f.put("price", price(it.Rate))
+	f.put("price", price(it))
 	f.put("spent", spent(it))
 	a.limits(f, r.Now, r.Limits, it.Budget)
 	f.put("erases", r.Erases...)
@@ -133,16 +133,16 @@ func named(it wire.Item) string {
 	return s
 }
 
-func price(r *wire.Rate) string {
-	if r == nil {
+func price(it wire.Item) string {
+	if it.Rate == nil {
 		return "unknown"
 	}
-	s := r.Hourly + " per hour, quoted for the whole of it"
-	if r.Quote != r.Hourly+" per hour" {
-		s = r.Hourly + " per hour for the whole of it, quoted as " + r.Quote
+	s := *it.Rate + " per hour, quoted for the whole of it"
+	if it.RateQuote != *it.Rate+" per hour" {
+		s = *it.Rate + " per hour for the whole of it, quoted as " + it.RateQuote
 	}
-	if r.Source != "" {
-		s += " (" + r.Source + ")"
+	if it.RateSource != "" {
+		s += " (" + it.RateSource + ")"
 	}
 	return s
 }

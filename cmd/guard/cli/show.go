@@ -68,7 +68,7 @@ func (a *app) shown(s wire.Show) {
 			f.put("registered", moment(s.Now, *s.RegisteredAt))
 		}
 	}
-	f.put("price", price(it.Rate))
+	f.put("price", price(it))
 	f.put("spent", spent(it))
 	if it.Budget != nil && len(s.Limits) == 0 { // else it stands there
 		f.put("budget", *it.Budget)
@@ -107,7 +107,7 @@ func family(parts []wire.Part) []string {
 	for _, p := range parts {
 		line := p.ID + " (" + p.Kind + ", " + p.State + ")"
 		if p.Rate != nil {
-			line += ", " + p.Rate.Hourly + " per hour"
+			line += ", " + *p.Rate + " per hour"
 		} else {
 			line += ", price unknown"
 		}
