@@ -361,20 +361,25 @@ func TestTags(t *testing.T) {
 		b.until(8 * time.Minute)
 		b.wantVerbs("lab/i-1", "found", "not_tagged", "tagged")
 	})
-	t.Run("never in observe mode, never over another guard's mark", func(t *testing.T) {
+	t.Run("no mark of ours in observe mode, none over another guard's", func(t *testing.T) {
 		b := newBench(t, func(s *fake.Script) { s.Resources[0].Tags = map[string]string{guard.TagDeployment: "another"} })
 		b.once(time.Minute)
 		b.register("i-1", nil)
 		b.register("i-2", nil)
 		b.account.Mode = guard.Observe
 		b.until(3 * time.Minute)
+		if tags := b.cloud.Tags("i-2"); tags[guard.TagLease] == "" || tags[guard.TagDeployment] != "" {
+			t.Errorf("in observe mode: %v", tags)
+		}
 		b.account.Mode = guard.Enforce
 		b.until(5 * time.Minute)
+		if tags := b.cloud.Tags("i-2"); tags[guard.TagDeployment] != b.ledger.Deployment() {
+			t.Errorf("in enforce mode: %v", tags)
+		}
 		if n := len(b.cloud.CallsOf(fake.CallTag, "i-1")); n != 0 {
 			t.Errorf("%d calls on another guard's box", n)
 		}
-		calls := b.cloud.CallsOf(fake.CallTag, "i-2")
-		if len(calls) != 1 || calls[0].At.Before(b.cloud.At(4*time.Minute).Wall) {
+		if calls := b.cloud.CallsOf(fake.CallTag, "i-2"); len(calls) != 2 {
 			t.Errorf("calls: %+v", calls)
 		}
 	})

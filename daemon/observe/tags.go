@@ -16,11 +16,11 @@ import (
 const tagsPerRun = 20
 
 // tag writes guard's tags on what an open lease claims, until the provider has
-// them. It writes only where guard acts, and never over the mark of another
-// guard.
+// them, and never over the mark of another guard. Its own mark goes only on what
+// it acts on: a guard that is being tried out must not keep another's hands off.
 func (r *round) tag(ctx context.Context) error {
 	l := r.l
-	if l.account.Tagger == nil || l.account.Mode != guard.Enforce {
+	if l.account.Tagger == nil {
 		return nil
 	}
 	calls := 0
@@ -40,7 +40,10 @@ func (r *round) tag(ctx context.Context) error {
 		if err != nil {
 			return wrap("read lease "+lease.ID, err)
 		}
-		tags := wanted(lease, l.ledger.Deployment())
+		tags := wanted(lease)
+		if l.account.Mode == guard.Enforce {
+			tags[guard.TagDeployment] = l.ledger.Deployment()
+		}
 		text := written(tags)
 		if lease.TagsWritten == text || !lease.Status.Open() {
 			continue
@@ -104,8 +107,8 @@ func (r *round) write(ctx context.Context, lease guard.Lease, id guard.ResourceI
 }
 
 // wanted are the tags of a lease.
-func wanted(lease guard.Lease, deployment string) map[string]string {
-	tags := map[string]string{guard.TagLease: lease.ID, guard.TagDeployment: deployment}
+func wanted(lease guard.Lease) map[string]string {
+	tags := map[string]string{guard.TagLease: lease.ID}
 	if lease.Purpose != "" {
 		tags[guard.TagPurpose] = tagValue(lease.Purpose)
 	}
