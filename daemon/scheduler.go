@@ -211,10 +211,16 @@ func (s *Scheduler) run(ctx context.Context, e *entry, at guard.Instant, now fun
 	e.running = false
 	e.status.Running, e.status.Took = false, end.Sub(at)
 	e.status.Runs++
+	before := e.status.Error
 	e.status.Error = ""
+	if err == nil && before != "" {
+		s.log.Info("loop runs again", "loop", e.loop.Name())
+	}
 	if err != nil && ctx.Err() == nil {
 		e.status.Error = err.Error()
-		s.log.Warn("loop failed", "loop", e.loop.Name(), "error", err.Error())
+		if e.status.Error != before { // once, not with every poll of an outage
+			s.log.Warn("loop failed", "loop", e.loop.Name(), "error", err.Error())
+		}
 		if next.IsZero() {
 			next = end.Add(afterPanic)
 		}

@@ -83,9 +83,6 @@ func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error
 	}
 	l.pollAt = recur(at, l.account.Poll, l.account.PollAt)
 	err := l.poll(ctx, at)
-	if err != nil {
-		l.log.Warn("poll failed", "account", l.account.Name, "error", err)
-	}
 	return l.next(at, err), err
 }
 
