@@ -29,6 +29,9 @@ const (
 	maxRun = 5 * time.Minute
 	// afterPanic is when a loop that panicked is tried again.
 	afterPanic = 30 * time.Second
+	// stopGrace is how long a run in progress may take once the daemon stops: a
+	// little more than the longest call.
+	stopGrace = 28 * time.Second
 	// stepped is how far wall and elapsed time drift apart between two wakes
 	// before all loops solve their deadlines again.
 	stepped = time.Second
@@ -263,14 +266,21 @@ func (s *Scheduler) Next() (guard.Instant, bool) {
 	return s.queue[0].next, true
 }
 
-// Run drives the loops until ctx ends, then waits for the runs in progress. now
-// tells the time; wait returns after d of it, or when ctx ends or wake is
-// signalled.
+// Run drives the loops until ctx ends, then waits for the runs in progress, which
+// are cut off after stopGrace. now tells the time; wait returns after d of it, or
+// when ctx ends or wake is signalled.
 func (s *Scheduler) Run(ctx context.Context, now func() guard.Instant, wait func(ctx context.Context, d time.Duration, wake <-chan struct{})) {
+	// A call to a cloud that is under way is better finished than forgotten.
+	work, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	defer context.AfterFunc(ctx, func() {
+		late := time.AfterFunc(stopGrace, cut)
+		context.AfterFunc(work, func() { late.Stop() })
+	})()
 	for ctx.Err() == nil {
 		at := now()
 		for _, e := range s.take(at) {
-			go s.run(ctx, e, at, now)
+			go s.run(work, e, at, now)
 		}
 		d := maxWait
 		if next, ok := s.Next(); ok {

@@ -117,6 +117,42 @@ func TestSchedulerKickWhileRunningRunsOnceMore(t *testing.T) {
 	})
 }
 
+// A stop lets a call finish, and does not wait for one that hangs.
+func TestSchedulerStops(t *testing.T) {
+	for name, want := range map[string]struct{ takes, after time.Duration }{
+		"a call under way":  {10 * time.Second, 10 * time.Second},
+		"a call that hangs": {time.Hour, stopGrace},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := NewScheduler(quiet)
+				l := loopFunc{"call", func(ctx context.Context, at guard.Instant) (guard.Instant, error) {
+					select {
+					case <-time.After(want.takes):
+					case <-ctx.Done():
+					}
+					return at.Add(time.Minute), ctx.Err()
+				}}
+				if err := s.Replace(t.Context(), []Loop{l}, zero); err != nil {
+					t.Fatal(err)
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				start := time.Now()
+				stopped := make(chan time.Duration, 1)
+				go func() {
+					s.Run(ctx, func() guard.Instant { return zero.Add(time.Since(start)) }, Wait)
+					stopped <- time.Since(start)
+				}()
+				synctest.Wait()
+				stop()
+				if took := <-stopped; took != want.after {
+					t.Errorf("stopped after %s, want %s", took, want.after)
+				}
+			})
+		})
+	}
+}
+
 func TestSchedulerPanicAndError(t *testing.T) {
 	var ran []string
 	s := NewScheduler(quiet)
