@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -131,7 +132,37 @@ func (d *Daemon) reload(ctx context.Context) (*generation, error) {
 	if err := d.stillNeeded(ctx, c); err != nil {
 		return nil, err
 	}
-	return d.build(ctx, c)
+	g, err := d.build(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return g, d.dooms(ctx, g)
+}
+
+// dooms refuses a generation whose rules would end what the present ones spare:
+// one slip in a file must not end a night's work (law 8).
+func (d *Daemon) dooms(ctx context.Context, g *generation) error {
+	at := d.o.Now()
+	spared, err := d.gen.Load().decide.Doomed(ctx, at)
+	if err != nil {
+		return err
+	}
+	doomed, err := g.decide.Doomed(ctx, at)
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for id := range doomed {
+		if !spared[id] {
+			ids = append(ids, id.String())
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	slices.Sort(ids)
+	return fmt.Errorf("%w: the new configuration would end %d that the present one spares: %s. Extend, hold or protect them first",
+		guard.ErrRefused, len(ids), few(ids))
 }
 
 func (d *Daemon) journal(ctx context.Context, at guard.Instant, verb, text string) error {

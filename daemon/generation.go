@@ -200,14 +200,15 @@ type need struct {
 	ids     []string
 }
 
-func (n need) String() string {
+func (n need) String() string { return n.account + " (" + few(n.ids) + ")" }
+
+// few names things, up to ten of them.
+func few(ids []string) string {
 	const most = 10
-	ids := n.ids
-	more := ""
-	if len(ids) > most {
-		ids, more = ids[:most], fmt.Sprintf(" and %d more", len(n.ids)-most)
+	if len(ids) <= most {
+		return strings.Join(ids, ", ")
 	}
-	return n.account + " (" + strings.Join(ids, ", ") + more + ")"
+	return fmt.Sprintf("%s and %d more", strings.Join(ids[:most], ", "), len(ids)-most)
 }
 
 // needs lists the accounts that open leases and releases belong to.

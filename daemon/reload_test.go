@@ -139,6 +139,30 @@ func TestSwitchToEnforceGivesNotice(t *testing.T) {
 	}
 }
 
+// One slip in a file must not end a night's work: a reload that takes protection
+// off what is overdue is refused and names it; one that dooms nothing is not.
+func TestReloadThatDoomsIsRefused(t *testing.T) {
+	keep := "protect: {tags: {team: infra}}\n"
+	s := box("24")
+	s.Resources[0].Tags = map[string]string{"team": "infra"}
+	w := newWorld(t, keep+enforce, s)
+	w.until(time.Minute)
+	w.register(wire.RegisterRequest{ID: "lab/i-1", TTL: "2h"})
+	w.until(5 * time.Hour)
+	w.config = enforce
+	if err := w.daemon.Reload(t.Context()); !errors.Is(err, guard.ErrRefused) || !strings.Contains(err.Error(), "lab/i-1") {
+		t.Errorf("no protection any more: %v", err)
+	}
+	w.until(8 * time.Hour)
+	if truth := w.clouds["lab"].Truth("i-1"); truth != fake.TruthRunning {
+		t.Fatalf("i-1 is %s", truth)
+	}
+	w.config = keep + strings.Replace(enforce, "fake}", "fake, poll: 2m}", 1)
+	if err := w.daemon.Reload(t.Context()); err != nil {
+		t.Errorf("a reload that dooms nothing: %v", err)
+	}
+}
+
 // A weekend in the dark: what became overdue meanwhile gets fresh notice too.
 func TestLongDownTimeGivesNotice(t *testing.T) {
 	w := newWorld(t, enforce, box("24"))
