@@ -72,6 +72,7 @@ func newWorld(t *testing.T, config string, scripts ...fake.Script) *world {
 	w.at = guard.Instant{Wall: w.start, Elapsed: time.Hour}
 	for _, s := range scripts {
 		s.Start = w.start
+		s.Time = w.cloudTime // guard's wall clock may be wrong, the cloud's is not
 		c, err := fake.NewCloud(s)
 		if err != nil {
 			t.Fatal(err)
@@ -129,8 +130,14 @@ func (w *world) tryBoot() error {
 	return err
 }
 
-// offset is a time of the story.
-func (w *world) offset() time.Duration { return w.at.Wall.Sub(w.start) }
+// cloudTime is the true time, which guard's wall clock may have left.
+func (w *world) cloudTime(at guard.Instant) time.Time { return w.start.Add(at.Elapsed - time.Hour) }
+
+// offset is a time of the story, by the clouds.
+func (w *world) offset() time.Duration { return w.at.Elapsed - time.Hour }
+
+// step sets guard's wall clock; a negative d sets it back.
+func (w *world) step(d time.Duration) { w.at.Wall = w.at.Wall.Add(d) }
 
 // until runs the story to an offset from its start.
 func (w *world) until(offset time.Duration) {
@@ -150,7 +157,7 @@ func (w *world) until(offset time.Duration) {
 		if !ok || next.Elapsed > end {
 			w.at = w.at.Add(end - w.at.Elapsed)
 			for _, c := range w.clouds {
-				c.Advance(w.at.Wall)
+				c.Advance(w.cloudTime(w.at))
 			}
 			return
 		}

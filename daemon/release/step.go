@@ -136,6 +136,11 @@ func (c Config) record(sc scope, was guard.Release, out release.Outcome) error {
 			return err
 		}
 		r.Receipt = receipt
+	}
+	// Where this look is what proved that it is gone, no other loop closes its
+	// lease, whoever ended it.
+	ended := r.State == guard.ReleaseDone || !r.State.Open() && sc.observed.Gone != nil
+	if ended {
 		if err := c.endLease(sc, r); err != nil {
 			return err
 		}
@@ -185,9 +190,9 @@ func (c Config) endLease(sc scope, r guard.Release) error {
 		n.Status = guard.LeaseStopped
 		return sc.tx.Leases.Put(n)
 	}
-	n.Status, n.EndedHow, n.EndedAt = guard.LeaseReleased, guard.ByRelease, r.Receipt.GoneAt
+	n.Status, n.EndedHow, n.EndedAt = guard.LeaseReleased, guard.ByRelease, sc.at.Wall
 	if g := sc.observed.Gone; g != nil {
-		n.EndedHow, n.Estimated = g.How, g.Estimated
+		n.EndedAt, n.EndedHow, n.Estimated = g.At, g.How, g.Estimated
 		if g.How != guard.ByRelease {
 			n.Status = guard.LeaseGone
 		}
