@@ -202,7 +202,7 @@ func (c *Client) watch(ctx context.Context, method, target string, body []byte) 
 			}
 			return reply{err: &UnreachableError{Addr: c.addr, Text: fmt.Sprintf(
 				"guardd at %s accepts connections but has not answered for %s: it hangs, or is stopped. "+
-					"Whether it still carries the request out is not known. Look at it (systemctl status guard, journalctl -u guard), restart it, then try again",
+					"Whether it still carries the request out is not known. Look at it (systemctl status guardd, journalctl -u guardd), restart it, then try again",
 				c.addr, c.timeout)}}
 		}
 		timer.Reset(c.timeout)

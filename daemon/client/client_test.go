@@ -77,7 +77,7 @@ func TestNobodyThere(t *testing.T) {
 	l.SetUnlinkOnClose(false)
 	l.Close()
 	_, err = dial(t, "unix:"+path, time.Second).Status(t.Context())
-	unreachable(t, err, path, "nobody listens", "systemctl start guard")
+	unreachable(t, err, path, "nobody listens", "systemctl start guardd")
 
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -104,7 +104,7 @@ func TestHangs(t *testing.T) {
 	if took := time.Since(begin); took > 5*wait {
 		t.Errorf("waited %s", took)
 	}
-	unreachable(t, err, path, "hangs, or is stopped", "not known", "journalctl -u guard")
+	unreachable(t, err, path, "hangs, or is stopped", "not known", "journalctl -u guardd")
 }
 
 // TestSlowIsNotDead: a daemon that lives and waits for a slow cloud is waited

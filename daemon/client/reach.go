@@ -27,9 +27,9 @@ func (c *Client) unreachable(err error) error {
 	unix := strings.HasPrefix(c.addr, "unix:") || strings.HasPrefix(c.addr, "/")
 	switch {
 	case unix && errors.Is(err, fs.ErrNotExist):
-		return say("there is no such socket. Is guardd running (systemctl status guard)?" + other)
+		return say("there is no such socket. Is guardd running (systemctl status guardd)?" + other)
 	case unix && errors.Is(err, syscall.ECONNREFUSED):
-		return say("the socket is there but nobody listens: guardd has ended. Start it (systemctl start guard) and look at why (journalctl -u guard)." + other)
+		return say("the socket is there but nobody listens: guardd has ended. Start it (systemctl start guardd) and look at why (journalctl -u guardd)." + other)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return say("nobody listens there. Is guardd running, and is the address the one under listen: in its configuration?")
 	case errors.Is(err, fs.ErrPermission):
@@ -37,7 +37,7 @@ func (c *Client) unreachable(err error) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return say("it closed the connection before it answered, so what became of the request is not known: look at it with guard log before you try again")
 	case timedOut(err):
-		return say(fmt.Sprintf("no answer within %s. It hangs or is stopped: look at it (systemctl status guard, journalctl -u guard)", c.timeout))
+		return say(fmt.Sprintf("no answer within %s. It hangs or is stopped: look at it (systemctl status guardd, journalctl -u guardd)", c.timeout))
 	}
 	return say(err.Error())
 }
