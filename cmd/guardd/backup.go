@@ -17,7 +17,7 @@ import (
 func backupCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
-		Use: "backup TO", Short: "Copy the ledger while the daemon works", Args: usage(cobra.ExactArgs(1)),
+		Use: "backup TO", Short: "Copy the ledger while the daemon works", Args: usage(oneFile),
 		Long: `Write a consistent copy of the ledger to the file TO. The copy is checked before
 it gets its name, so TO is never half a backup. A running daemon makes the copy
 itself and goes on working; without one the ledger's file is copied directly.`,
@@ -36,6 +36,16 @@ itself and goes on working; without one the ledger's file is copied directly.`,
 	}
 	configFlag(cmd, &file)
 	return cmd
+}
+
+func oneFile(_ *cobra.Command, args []string) error {
+	switch len(args) {
+	case 0:
+		return errors.New("back up to where? Name the file TO")
+	case 1:
+		return nil
+	}
+	return fmt.Errorf("one file TO, not %d", len(args))
 }
 
 func backup(ctx context.Context, file, to string) error {

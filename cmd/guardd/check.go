@@ -22,7 +22,11 @@ print every mistake in it with its line. No provider is called.`,
 				fmt.Fprintln(cmd.ErrOrStderr(), n.Error())
 			}
 			out := cmd.OutOrStdout()
-			fmt.Fprintf(out, "%s is right: %d accounts\n", file, len(c.Accounts))
+			accounts := "1 account"
+			if n := len(c.Accounts); n != 1 {
+				accounts = fmt.Sprintf("%d accounts", n)
+			}
+			fmt.Fprintf(out, "%s is right: %s\n", file, accounts)
 			for _, a := range c.Accounts {
 				if _, err := priceBook(a); err != nil {
 					return fmt.Errorf("%w: %w", errFile, err)
