@@ -13,7 +13,8 @@ import (
 const (
 	// maxMembers bounds a digest: all its members are marked in one transaction.
 	maxMembers = 60
-	// lineRunes is the most that one member takes of a digest.
+	// lineRunes is the most that one member takes of a digest for each resource
+	// that it is about: none of a group is cut away for being told with others.
 	lineRunes = 400
 )
 
@@ -42,7 +43,7 @@ func digest(members []guard.Message) guard.Message {
 	}
 	d.Title = fmt.Sprintf("%d messages: %s", len(members), what)
 	for _, m := range members {
-		d.Lines = append(d.Lines, cut(strings.Join(append([]string{m.Title}, m.Lines...), " · "), lineRunes))
+		d.Lines = append(d.Lines, cut(strings.Join(append([]string{m.Title}, m.Lines...), " · "), lineRunes*max(1, len(m.About))))
 		d.MayRepeat = d.MayRepeat || m.MayRepeat
 		for _, id := range m.About {
 			if !slices.Contains(d.About, id) {

@@ -274,3 +274,31 @@ func (k *killer) Post(ctx context.Context, m guard.Message, thread string) (guar
 	}
 	return posted, err
 }
+
+// TestDigestKeepsGroups: a message about several machines names each of them,
+// told alone or with others.
+func TestDigestKeepsGroups(t *testing.T) {
+	c := &notifytest.Memory{Every: time.Second}
+	w := newBench(t, memory.New(), c)
+	group := notifytest.Message("memory", "group")
+	group.Rule, group.CreatedAt, group.Lines, group.About = guard.RuleUnregistered, w.at.Wall, nil, nil
+	for i := range 6 {
+		id := guard.ResourceID{Account: "lab", Kind: guard.Instance, ID: fmt.Sprintf("i-%017d", i)}
+		group.About = append(group.About, id)
+		group.Lines = append(group.Lines, id.String()+" (a name of middling length): nobody registered it; 10m old, for 32.77 USD per hour")
+	}
+	single := notifytest.Message("memory", "single")
+	single.Rule, single.CreatedAt = guard.RuleUnregistered, w.at.Wall
+	w.queue(group)
+	w.queue(single)
+	w.pass(time.Minute)
+	told := ""
+	for _, s := range c.Stored() {
+		told += s.Message.Title + "\n" + strings.Join(s.Message.Lines, "\n")
+	}
+	for _, line := range group.Lines {
+		if !strings.Contains(told, line) {
+			t.Errorf("%s says nothing of %s", told, line)
+		}
+	}
+}

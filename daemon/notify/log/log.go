@@ -4,6 +4,7 @@ package log
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -40,13 +41,23 @@ func (c *Channel) Post(ctx context.Context, m guard.Message, _ string) (guard.Po
 	}
 	title, lines := textOf(m)
 	r := slog.NewRecord(at.Wall, level, "told", 0)
-	r.AddAttrs(slog.String("title", title), slog.Any("lines", lines), slog.Any("about", about), slog.String("rule", string(m.Rule)),
+	r.AddAttrs(slog.String("title", title), slog.Any("lines", listing(lines)), slog.Any("about", listing(about)), slog.String("rule", string(m.Rule)),
 		slog.Bool("urgent", m.Urgent), slog.String("message", guard.Plain(m.ID)))
 	if err := c.handler.Handle(ctx, r); err != nil {
 		return guard.Posted{}, fmt.Errorf("%w: write a message to the log: %v; guard writes it again", guard.ErrUncertain, err)
 	}
 	return guard.Posted{Receipt: "log|" + m.ID}, nil
 }
+
+// listing is several texts in one field: apart from each other in a text log,
+// an array in a JSON one.
+type listing []string
+
+// MarshalText is what slog's text handler writes.
+func (l listing) MarshalText() ([]byte, error) { return []byte(strings.Join(l, " | ")), nil }
+
+// MarshalJSON is what its JSON handler writes.
+func (l listing) MarshalJSON() ([]byte, error) { return json.Marshal([]string(l)) }
 
 // Find cannot look into a log: ErrUnsupported.
 func (c *Channel) Find(context.Context, guard.Message, string) (guard.Posted, bool, error) {

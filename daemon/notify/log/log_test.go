@@ -113,3 +113,16 @@ func TestBrokenWriter(t *testing.T) {
 		notifytest.Kind(t, err, guard.ErrUncertain)
 	}
 }
+
+// TestLinesStandApart: in a text log, too, where one line of a message ends can
+// be seen.
+func TestLinesStandApart(t *testing.T) {
+	var out buffer
+	c := New(slog.New(slog.NewTextHandler(&out, nil)))
+	if _, err := c.Post(t.Context(), guard.Message{ID: "m", Title: "i-1 ends", Lines: []string{"It bills.", "To keep it: guard extend"}}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if want := `lines="It bills. | To keep it: guard extend"`; !strings.Contains(out.String(), want) {
+		t.Errorf("%s says nothing of %s", out.String(), want)
+	}
+}

@@ -170,7 +170,7 @@ func explain(verb, target string, err error) error {
 		}
 		return fmt.Errorf("%w: %s: %s; guard looks for the message before it posts it again", guard.ErrUncertain, what, class)
 	}
-	return fmt.Errorf("%w: %s: %w: the answer is not Slack's JSON, or only part of it", guard.ErrUncertain, what, guard.ErrBadReply)
+	return fmt.Errorf("%w: %s: %w: the answer is not Slack's JSON, or only part of it; check notify.slack.endpoint, and any proxy or login page in between", guard.ErrUncertain, what, guard.ErrBadReply)
 }
 
 // broken names the class of a failed exchange; unsent tells that the request
