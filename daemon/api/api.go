@@ -157,6 +157,14 @@ func (s *server) local(t time.Time) *time.Time {
 	return &l
 }
 
+// inZone is a moment that another part of the daemon gave, as people read it.
+func (s *server) inZone(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	return s.local(*t)
+}
+
 func (s *server) now(at guard.Instant) time.Time { return at.Wall.In(s.Location()) }
 
 // kick runs loops soon, each once.

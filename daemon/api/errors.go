@@ -80,8 +80,7 @@ func newProblem(err error) *problem {
 	for _, k := range kinds {
 		if errors.Is(err, k.err) {
 			p.Kind, p.status = k.word, k.status
-			// The kind's own word says nothing beside the sentence.
-			p.Message = strings.TrimPrefix(p.Message, k.err.Error()+": ")
+			p.Message = bare(err, k.err)
 			break
 		}
 	}
@@ -90,6 +89,19 @@ func newProblem(err error) *problem {
 		p.Hint, p.Details = f.hint, f.details
 	}
 	return p
+}
+
+// bare is the sentence of an error without the word of its kind, which says
+// nothing beside it, wherever the wrapping has put it.
+func bare(err, kind error) string {
+	text, word := err.Error(), kind.Error()+": "
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		// Of a chain only its innermost link begins with the word.
+		if inner := e.Error(); strings.HasPrefix(inner, word) && strings.HasSuffix(text, inner) {
+			return strings.TrimSuffix(text, inner) + strings.TrimPrefix(inner, word)
+		}
+	}
+	return strings.TrimPrefix(text, word)
 }
 
 // fail is the answer to an error of a handler. What is nobody's mistake outside

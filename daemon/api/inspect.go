@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -56,8 +57,14 @@ func present(c *scene, verb string, id guard.ResourceID, answers []guard.Lookup)
 	switch l := answers[0]; {
 	case l.Verdict == guard.VerdictAbsent:
 		return guard.Resource{}, notThere(c.book, id.Account, id.ID, "cannot "+verb+" %s/%s: the provider says that it is not there (one that was just created may take a minute to show)")
+	case errors.Is(l.Err, guard.ErrInvalid): // no such ID can be
+		return guard.Resource{}, fmt.Errorf("cannot %s %s: %w", verb, id, l.Err)
 	case l.Verdict != guard.VerdictFound && l.Err != nil:
-		return guard.Resource{}, fmt.Errorf("cannot %s %s: reading it at the provider failed: %w; nothing was done, try again", verb, id, l.Err)
+		again := ", try again"
+		if errors.Is(l.Err, guard.ErrPermission) {
+			again = "" // that helps nobody
+		}
+		return guard.Resource{}, fmt.Errorf("cannot %s %s: reading it at the provider failed: %w; nothing was done%s", verb, id, l.Err, again)
 	case l.Verdict != guard.VerdictFound:
 		return guard.Resource{}, faultf(guard.ErrUnavailable, "cannot %s %s: the provider's answer does not tell whether it is there; nothing was done, try again", verb, id)
 	case l.Resource.ID.Key() != id.Key():

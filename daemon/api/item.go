@@ -37,6 +37,9 @@ func (s *server) item(b *book, o guard.Observed, now time.Time) wire.Item {
 		s.leased(&it, l, b.plans[l.ID], now)
 	}
 	it.Tags = tagsOf(o, lease)
+	if p := (policy.Facts{Observed: &o, Lease: lease}).Protection(s.Rules()); p.On && o.Live() {
+		it.Protected, it.ProtectedWhy = true, p.Why
+	}
 	if rel, ok := b.releases[key]; ok {
 		it.Release, it.ReleaseReason = string(rel.State), string(rel.Reason)
 	}
@@ -62,7 +65,7 @@ func (s *server) item(b *book, o guard.Observed, now time.Time) wire.Item {
 // leased fills in what the lease says.
 func (s *server) leased(it *wire.Item, l guard.Lease, p guard.Plan, now time.Time) {
 	it.Lease, it.Purpose, it.Owner = string(l.Status), l.Purpose, l.Owner
-	it.OnLimit, it.Protected = string(l.OnLimit), l.Protected
+	it.OnLimit = string(l.OnLimit)
 	it.ExpiresAt = s.local(l.ExpiresAt)
 	it.HeldUntil = s.local(l.HeldUntil(now))
 	if l.Budget.IsSet() {

@@ -37,7 +37,7 @@ func (s *server) amend(ctx context.Context, at guard.Instant, text, verb, done s
 		if err != nil {
 			return edit{}, err
 		}
-		out.Notes, out.Changes = notes, s.diff(*c.lease, l)
+		out.Notes, out.Changes = notes, s.diff(*c.lease, l, at.Wall)
 		if len(out.Changes) == 0 {
 			return edit{lease: &l}, nil
 		}
@@ -74,7 +74,7 @@ func (s *server) outcome(c *scene, l guard.Lease) (wire.Item, []wire.Limit) {
 		c.book.plans[l.ID] = plan
 	}
 	f := s.facts(c.book, c.observed, &l, c.acct, c.at)
-	return s.item(c.book, c.observed, c.at.Wall), s.limits(l, plan, mode, f.Protection(s.Rules()))
+	return s.item(c.book, c.observed, c.at.Wall), s.limits(l, plan, mode, f.Protection(s.Rules()), c.at.Wall)
 }
 
 func (s *server) extend(ctx context.Context, at guard.Instant, in wire.ExtendRequest) (wire.Changed, error) {
@@ -242,7 +242,7 @@ func (s *server) unprotect(ctx context.Context, at guard.Instant, in wire.IDRequ
 }
 
 // diff names the fields that differ, as people read them.
-func (s *server) diff(a, b guard.Lease) []wire.Change {
+func (s *server) diff(a, b guard.Lease, now time.Time) []wire.Change {
 	out := []wire.Change{}
 	add := func(field, from, to string) {
 		if from != to {
@@ -284,17 +284,6 @@ func (s *server) diff(a, b guard.Lease) []wire.Change {
 	add("no_gpu_ok", yes(a.NoGPUOK), yes(b.NoGPUOK))
 	add("allow_unprotect", yes(a.AllowUnprotect), yes(b.AllowUnprotect))
 	add("protected", yes(a.Protected), yes(b.Protected))
-	add("held_until", holdText(a, stamp), holdText(b, stamp))
+	add("held_until", stamp(a.HeldUntil(now)), stamp(b.HeldUntil(now)))
 	return out
-}
-
-// holdText is the end of the last hold, in force or not.
-func holdText(l guard.Lease, stamp func(time.Time) string) string {
-	var last time.Time
-	for _, h := range l.Holds {
-		if h.Until.After(last) {
-			last = h.Until
-		}
-	}
-	return stamp(last)
 }

@@ -52,7 +52,7 @@ func TestExtendRefuses(t *testing.T) {
 	}{
 		"nothing":          {wire.ExtendRequest{ID: "lab/i-1"}, 400, "invalid", []string{"by, until or budget"}},
 		"both":             {wire.ExtendRequest{ID: "lab/i-1", By: "1h", Until: "2026-03-08T00:00:00Z"}, 400, "invalid", []string{"contradict"}},
-		"backwards":        {wire.ExtendRequest{ID: "lab/i-1", By: "-1h"}, 400, "invalid", []string{"past"}},
+		"backwards":        {wire.ExtendRequest{ID: "lab/i-1", By: "-1h"}, 400, "invalid", []string{"below zero"}},
 		"earlier":          {wire.ExtendRequest{ID: "lab/i-1", Until: "2026-03-06T19:00:00+08:00"}, 400, "invalid", []string{"earlier", "guard register"}},
 		"budget, currency": {wire.ExtendRequest{ID: "lab/i-1", Budget: "+5USD"}, 400, "currency", []string{"CNY"}},
 		"budget, nothing":  {wire.ExtendRequest{ID: "lab/i-1", Budget: "+0CNY"}, 400, "invalid", []string{"above zero"}},
@@ -179,7 +179,7 @@ func TestReleaseUnderWayOrGone(t *testing.T) {
 		return cmpErr(err, tx.Releases.Delete(target.Key()), tx.Observed.Put(o))
 	})
 	for range 2 {
-		if out := order(b, "ana", wire.ReleaseRequest{IDs: []string{"lab/i-1"}}); out[0].Outcome != wire.OutcomeGone || !strings.Contains(out[0].Text, "about 2026-03-06T18:00:00+08:00, by outside") {
+		if out := order(b, "ana", wire.ReleaseRequest{IDs: []string{"lab/i-1"}}); out[0].Outcome != wire.OutcomeGone || !strings.Contains(out[0].Text, "about 2026-03-06T18:00:00+08:00 (ended outside guard)") {
 			t.Errorf("%+v", out)
 		}
 	}
@@ -233,5 +233,37 @@ func TestReleaseOfABlockedOne(t *testing.T) {
 	order(b, "bo", wire.ReleaseRequest{IDs: []string{"lab/i-1"}})
 	if r, _ := b.openRelease("i-1"); r.Cause != guard.CausePerson || r.State != guard.ReleasePlanned {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestUnholdLeavesNone: a hold that is over is no hold, and the answer says so.
+func TestUnholdLeavesNone(t *testing.T) {
+	b := leased(t)
+	good[wire.Changed](b, "ana", http.MethodPost, "/hold", wire.HoldRequest{ID: "lab/i-1", For: "2h"})
+	out := good[wire.Changed](b, "ana", http.MethodPost, "/unhold", wire.IDRequest{ID: "lab/i-1"})
+	want := []wire.Change{{Field: "held_until", From: "2026-03-06T20:00:00+08:00"}}
+	if !slices.Equal(out.Changes, want) {
+		t.Errorf("%+v, want %+v", out.Changes, want)
+	}
+	// The next hold does not remember the last one.
+	b.pass(time.Minute)
+	out = good[wire.Changed](b, "ana", http.MethodPost, "/hold", wire.HoldRequest{ID: "lab/i-1", For: "1h"})
+	if len(out.Changes) != 1 || out.Changes[0].From != "" {
+		t.Errorf("%+v, want from none", out.Changes)
+	}
+}
+
+// TestProtectedByATag: the item says so, and what would lift it is said, not what
+// would not.
+func TestProtectedByATag(t *testing.T) {
+	b := leased(t)
+	out := b.register("ana", wire.RegisterRequest{ID: "lab/i-kept", TTL: "2h"})
+	if !out.Item.Protected || !strings.Contains(out.Item.ProtectedWhy, "guard:keep=true") || len(out.Erases) != 0 {
+		t.Errorf("item %+v, erases %q: guard erases nothing of it", out.Item, out.Erases)
+	}
+	kept := wire.ReleaseRequest{IDs: []string{"lab/i-kept"}}
+	b.bad("ana", http.MethodPost, "/release", kept, 403, "refused", "take the tag away at the provider")
+	if _, body := b.call("ana", http.MethodPost, "/release", kept); strings.Contains(string(body), "guard unprotect") {
+		t.Errorf("%s: guard unprotect lifts no tag", body)
 	}
 }

@@ -61,7 +61,7 @@ func lead(v *store.View, acct *providers.Account) (time.Duration, error) {
 }
 
 // limits says of each limit when it is reached, when guard acts and what it does.
-func (s *server) limits(l guard.Lease, p guard.Plan, mode guard.Mode, protection policy.Protection) []wire.Limit {
+func (s *server) limits(l guard.Lease, p guard.Plan, mode guard.Mode, protection policy.Protection, now time.Time) []wire.Limit {
 	out := []wire.Limit{}
 	rules := s.Rules()
 	doing := s.doing(l, mode, protection)
@@ -73,9 +73,13 @@ func (s *server) limits(l guard.Lease, p guard.Plan, mode guard.Mode, protection
 		} else {
 			notes = append(notes, doing.text)
 		}
-		if d.Reason == guard.DeadlineExpiry && doing.acts {
+		if d.Reason == guard.DeadlineExpiry && doing.acts && d.Due.After(now) {
 			notice := max(l.Grace, slices.Max(append(slices.Clone(rules.Expiry.Warn), 0)))
-			notes = append(notes, "people are told "+span(notice)+" before")
+			if d.Due.Add(-notice).After(now) {
+				notes = append(notes, "people are told "+span(notice)+" before")
+			} else {
+				notes = append(notes, "people are told at once")
+			}
 		}
 		w.Text = strings.Join(notes, "; ")
 		out = append(out, w)
@@ -113,8 +117,7 @@ func (s *server) losses(b *book, o guard.Observed, acct *providers.Account, acti
 	r := o.Resource
 	if action == guard.ActStop {
 		survives = append(survives, "the stopped machine and its disks: nothing is erased")
-		if r.StopSaves == guard.StopSavesCompute && r.StoppedRate.Known() {
-			h, _ := r.StoppedRate.Hourly()
+		if h, ok := r.StoppedRate.Hourly(); ok && r.StopSaves == guard.StopSavesCompute && h.IsPositive() {
 			survives = append(survives, "stopped it goes on billing "+readable(h)+" per hour")
 		}
 	} else {

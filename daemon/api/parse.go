@@ -16,8 +16,14 @@ import (
 const farthest = 10 * 365 * 24 * time.Hour
 
 // duration reads what a person typed: 90s, 10h, 2d, 1w2d. It is above zero.
+//
+// Only a ttl can be meant as a moment; what is below zero of the others is just
+// that.
 func duration(field, s string) (time.Duration, error) {
 	t := strings.TrimSpace(s)
+	if strings.HasPrefix(t, "-") && field != "ttl" {
+		return 0, faultf(guard.ErrInvalid, "%s: %q is below zero: write how long, such as 90m, 10h or 2d", field, clip(s))
+	}
 	if strings.HasPrefix(t, "-") {
 		return 0, faultf(guard.ErrInvalid, "%s: %q lies in the past: say how long it is from now, such as 90m, 10h or 2d", field, clip(s))
 	}
@@ -48,7 +54,7 @@ func moment(s string, now time.Time, loc *time.Location) (t time.Time, note stri
 	}
 	switch {
 	case !t.After(now):
-		return time.Time{}, "", faultf(guard.ErrInvalid, "until: %s is in the past: it is %s now", t.Format(time.RFC3339), now.In(t.Location()).Format(time.RFC3339))
+		return time.Time{}, "", faultf(guard.ErrInvalid, "until: %s is in the past: it is %s now", t.In(loc).Format(time.RFC3339), now.In(loc).Format(time.RFC3339))
 	case t.Sub(now) > farthest:
 		return time.Time{}, "", faultf(guard.ErrInvalid, "until: %s is more than ten years ahead", t.Format(time.RFC3339))
 	}

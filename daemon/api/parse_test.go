@@ -97,6 +97,27 @@ func TestDuration(t *testing.T) {
 	}
 }
 
+// TestBare: the word of a kind says nothing to a person, wherever it stands.
+func TestBare(t *testing.T) {
+	inner := fmt.Errorf("%w: %q is not money", guard.ErrInvalid, "invalid: 40")
+	for err, want := range map[error]string{
+		inner:                                `"invalid: 40" is not money`,
+		fmt.Errorf("budget: %w", inner):      `budget: "invalid: 40" is not money`,
+		fmt.Errorf("a: b: %w; x", inner):     `a: b: invalid: "invalid: 40" is not money; x`, // not at the end: left alone
+		&fault{kind: guard.ErrInvalid}:       "",
+		errors.Join(guard.ErrInvalid, inner): "invalid\n" + inner.Error(),
+	} {
+		if got := bare(err, guard.ErrInvalid); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	now := time.Date(2026, 3, 6, 10, 0, 0, 0, time.UTC)
+	_, _, err := moment("2020-01-01T00:00:00Z", now, time.FixedZone("Asia/Shanghai", 8*3600))
+	if want := "until: 2020-01-01T08:00:00+08:00 is in the past: it is 2026-03-06T18:00:00+08:00 now"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %q", err, want)
+	}
+}
+
 // TestReadableIsNeverNothing: no price above zero reads as zero, and none is off
 // by more than half a percent (six decimals at least).
 func TestReadableIsNeverNothing(t *testing.T) {

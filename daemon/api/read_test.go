@@ -177,9 +177,13 @@ func TestStatusNeedsAPerson(t *testing.T) {
 		"blocked": {func(b *bench, tx *store.Tx) error {
 			return tx.Releases.Put(guard.Release{ID: "r", Target: b.cloud.ID(guard.Instance, "i-1"), State: guard.ReleaseBlocked, Reason: guard.BlockSurprise, BlockedAt: long})
 		}, []string{"lab/i-1 is blocked (surprise)", "guard release lab/i-1"}},
+		"blocked by the provider": {func(b *bench, tx *store.Tx) error {
+			return tx.Releases.Put(guard.Release{ID: "r", Target: b.cloud.ID(guard.Instance, "i-1"), State: guard.ReleaseBlocked, Reason: guard.BlockProtected, BlockedAt: long,
+				LastError: "release lab/i-1: terminate lab/i-1: protected by the provider: lift it"})
+		}, []string{"goes on billing: protected by the provider: lift it"}},
 		"undelivered": {func(b *bench, tx *store.Tx) error {
 			return tx.Queue(guard.Message{ID: "m", Channel: "slack", Title: "i-1 ends", CreatedAt: start, Attempts: 3, LastError: "channel_not_found"})
-		}, []string{"1 messages to slack", "channel_not_found"}},
+		}, []string{"1 message to slack is not delivered", "channel_not_found"}},
 		"just queued": {func(b *bench, tx *store.Tx) error {
 			return tx.Queue(guard.Message{ID: "m", Channel: "slack", CreatedAt: start})
 		}, nil},
@@ -192,7 +196,7 @@ func TestStatusNeedsAPerson(t *testing.T) {
 		}, []string{"lab/i-1 still lives"}},
 		"account gone from the configuration": {func(b *bench, tx *store.Tx) error {
 			return tx.Leases.Put(guard.Lease{ID: "l", Resource: guard.ResourceID{Account: "old", Kind: guard.Instance, ID: "i-1"}, Status: guard.LeaseActive})
-		}, []string{"account old is not configured", "1 open leases"}},
+		}, []string{"account old is not configured", "1 open lease needs it"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)

@@ -65,7 +65,7 @@ func (s *server) register(ctx context.Context, at guard.Instant, in wire.Registe
 	l := *e.lease
 	s.after(c, l)
 	out.Item, out.Limits = s.outcome(c, l)
-	if out.Erases, out.Survives = []string{}, []string{}; l.OnLimit != guard.ActAlert {
+	if out.Erases, out.Survives = []string{}, []string{}; l.OnLimit != guard.ActAlert && !out.Item.Protected {
 		out.Erases, out.Survives = s.losses(c.book, c.observed, c.acct, l.OnLimit)
 	}
 	out.Notes, out.Warnings, out.Defaults = w.notes, append(warnings, s.soon(l, c.book.plans[l.ID], at)...), defaults
@@ -279,7 +279,7 @@ func (s *server) registration(c *scene, l guard.Lease, out *wire.Registered) edi
 	verb, text := "registered", fmt.Sprintf("registered by %s for %s: %s", c.who, l.Owner, orNone(l.Purpose))
 	out.Outcome, out.Changes = "created", []wire.Change{}
 	if c.lease != nil && c.lease.ID == l.ID {
-		out.Changes = s.diff(*c.lease, l)
+		out.Changes = s.diff(*c.lease, l, c.at.Wall)
 		if out.Outcome = "updated"; len(out.Changes) == 0 {
 			out.Outcome = "unchanged"
 			return e

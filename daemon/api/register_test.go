@@ -78,6 +78,21 @@ func TestRegister(t *testing.T) {
 	b.kicked("observe/lab", "meter", "decide")
 }
 
+// TestRegisterSaysWhenPeopleAreTold: ahead where there is time for that.
+func TestRegisterSaysWhenPeopleAreTold(t *testing.T) {
+	b := newBench(t)
+	for ttl, want := range map[string]string{"10h": "people are told 1h before", "1h": "people are told at once", "20m": "people are told at once"} {
+		if out := b.register("ana", wire.RegisterRequest{ID: "lab/i-1", TTL: ttl}); !strings.Contains(out.Limits[0].Text, want) {
+			t.Errorf("ttl %s: %q, want %q", ttl, out.Limits[0].Text, want)
+		}
+	}
+	b.pass(time.Hour)
+	show := good[wire.Show](b, "ana", http.MethodGet, "/show?id=lab/i-1", nil)
+	if text := show.Limits[0].Text; strings.Contains(text, "told") {
+		t.Errorf("an expiry that has passed: %q", text)
+	}
+}
+
 func TestRegisterAgain(t *testing.T) {
 	b := newBench(t)
 	r := wire.RegisterRequest{ID: "lab/i-1", Purpose: "lora", Until: "2026-03-07T08:00:00+08:00"}

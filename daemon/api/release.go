@@ -111,7 +111,7 @@ func (s *server) plan(ctx context.Context, c *scene, account, id, why string, dr
 		if g.Estimated {
 			about = "about "
 		}
-		out.Text = fmt.Sprintf("gone already, since %s%s, by %s; there is nothing to release", about, g.At.In(s.Location()).Format(time.RFC3339), g.How)
+		out.Text = fmt.Sprintf("gone already, since %s%s (%s); there is nothing to release", about, g.At.In(s.Location()).Format(time.RFC3339), hows[g.How])
 		return edit{}, nil
 	}
 	if err := s.allowed(c); err != nil {
@@ -133,6 +133,14 @@ func (s *server) plan(ctx context.Context, c *scene, account, id, why string, dr
 		return edit{}, nil
 	}
 	return s.ordered(c, why, out), nil
+}
+
+// hows is how an end came about, for people.
+var hows = map[guard.How]string{
+	guard.ByRelease:  "released by guard",
+	guard.ByReclaim:  "taken back by the provider",
+	guard.ByOutside:  "ended outside guard",
+	guard.ByPlatform: "ended by the provider",
 }
 
 // target makes sure that the scene is about an instance that guard can act on.
@@ -176,7 +184,11 @@ func (s *server) allowed(c *scene) error {
 		return faultf(guard.ErrRefused, "cannot release %s: %s", id, why)
 	}
 	if p := f.Protection(s.Rules()); p.On {
-		return faultf(guard.ErrRefused, "cannot release %s: %s", id, p.Why).hinted("guard unprotect %s, or take the tag away, if it really may go.", id)
+		refusal := faultf(guard.ErrRefused, "cannot release %s: %s", id, p.Why)
+		if open != nil && open.Protected {
+			return refusal.hinted("If it really may go: guard unprotect %s, then release it.", id)
+		}
+		return refusal.hinted("If it really may go, take the tag away at the provider; guard sees that at its next poll.")
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"guard"
@@ -25,7 +26,10 @@ func (s *server) status(ctx context.Context, at guard.Instant, _ *nothing) (wire
 	health := s.Health(at)
 	out := wire.Status{Now: s.now(at), Version: s.Version, Deployment: s.Ledger.Deployment(), TimeZone: s.Location().String(), Channels: append([]string{}, s.Channels()...),
 		Attention: []string{}, Accounts: []wire.Account{}, Loops: []wire.Loop{}, Burn: []string{}, Messages: []wire.Undelivered{}}
-	out.Loops = append(out.Loops, health.Loops...)
+	for _, l := range health.Loops {
+		l.Last, l.Next = s.inZone(l.Last), s.inZone(l.Next)
+		out.Loops = append(out.Loops, l)
+	}
 	err := s.Ledger.View(ctx, func(v *store.View) error {
 		b, err := read(v, "")
 		if err != nil {
@@ -44,7 +48,7 @@ func (s *server) status(ctx context.Context, at guard.Instant, _ *nothing) (wire
 			if l.Last != nil {
 				text += " since " + l.Last.In(s.Location()).Format(time.RFC3339)
 			}
-			need(&out, text+"; look at guardd's log (journalctl -u guard)", l.Error)
+			need(&out, text+"; look at guardd's log (journalctl -u guardd)", l.Error)
 		}
 	}
 	return out, err
@@ -151,7 +155,11 @@ func (s *server) removed(b *book, out *wire.Status) error {
 		st := b.accounts[name]
 		out.Accounts = append(out.Accounts, wire.Account{Name: name, Provider: st.Provider, Mode: string(st.Mode), Identity: st.Identity.ID,
 			Polled: s.local(st.Polled), State: "removed"})
-		need(out, fmt.Sprintf("account %s is not configured any more, and %d open leases need it", name, open[name]), "")
+		leases := "1 open lease needs it"
+		if n := open[name]; n > 1 {
+			leases = fmt.Sprintf("%d open leases need it", n)
+		}
+		need(out, fmt.Sprintf("account %s is not configured any more, and %s", name, leases), "")
 	}
 	return nil
 }
@@ -171,7 +179,7 @@ func (s *server) pressing(b *book, out *wire.Status) {
 		if r.Reason == guard.BlockSurprise {
 			text += "; if it is right: guard release " + r.Target.String()
 		}
-		need(out, text, r.LastError)
+		need(out, text, told(r))
 	}
 	for _, key := range slices.Sorted(maps.Keys(b.findings)) {
 		for _, f := range b.findings[key] {
@@ -179,6 +187,19 @@ func (s *server) pressing(b *book, out *wire.Status) {
 				need(out, f.Title, "")
 			}
 		}
+	}
+}
+
+// told is the last error of a release without what stands before it anyway:
+// "release lab/i-1: terminate lab/i-1: protected …" is about lab/i-1.
+func told(r guard.Release) string {
+	text := r.LastError
+	for {
+		verb, rest, ok := strings.Cut(text, " "+r.Target.String()+": ")
+		if !ok || strings.ContainsAny(verb, " :") {
+			return text
+		}
+		text = rest
 	}
 }
 
@@ -199,8 +220,12 @@ func (s *server) messages(v *store.View, at guard.Instant, out *wire.Status) err
 	}
 	for _, c := range slices.Sorted(maps.Keys(byChannel)) {
 		ms := byChannel[c]
-		need(out, fmt.Sprintf("%d messages to %s are not delivered, the oldest since %s (%s)", len(ms), c,
-			slices.MinFunc(ms, func(a, b wire.Undelivered) int { return a.Since.Compare(b.Since) }).Since.Format(time.RFC3339), ms[0].Title), ms[0].Error)
+		old := slices.MinFunc(ms, func(a, b wire.Undelivered) int { return a.Since.Compare(b.Since) })
+		many := fmt.Sprintf("1 message to %s is not delivered,", c)
+		if len(ms) > 1 {
+			many = fmt.Sprintf("%d messages to %s are not delivered, the oldest", len(ms), c)
+		}
+		need(out, fmt.Sprintf("%s since %s (%s)", many, old.Since.Format(time.RFC3339), old.Title), old.Error)
 	}
 	return nil
 }

@@ -95,7 +95,8 @@ type Item struct {
 	GPUs          int               `json:"gpus,omitempty"`
 	GPUModel      string            `json:"gpu_model,omitempty"`
 	Spot          bool              `json:"spot,omitempty"`
-	Protected     bool              `json:"protected,omitempty"`
+	Protected     bool              `json:"protected,omitempty"`     // guard never touches it
+	ProtectedWhy  string            `json:"protected_why,omitempty"` // by whom, or by which tag
 	HeldUntil     *time.Time        `json:"held_until,omitempty"`
 	CreatedAt     *time.Time        `json:"created_at,omitempty"`
 	EndedAt       *time.Time        `json:"ended_at,omitempty"`

@@ -181,6 +181,9 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 			if cmd.HasSubCommands() && len(args) > 0 {
 				return usagef("guard has no command %q%s", clean(args[0]), suggest(cmd, args[0]))
 			}
+			if len(args) > 0 && !isUsage(err) {
+				return usagef("%s takes no arguments, and was given %q", cmd.CommandPath(), clean(args[0]))
+			}
 			return &usageError{err.Error()}
 		}
 		return nil
@@ -231,6 +234,11 @@ func tagsOf(flag string, pairs []string) (map[string]string, error) {
 		tags[k] = v
 	}
 	return tags, nil
+}
+
+func isUsage(err error) bool {
+	var u *usageError
+	return errors.As(err, &u)
 }
 
 var errSilent = errors.New("told already")

@@ -87,9 +87,12 @@ func (a *app) log() *cobra.Command {
 			}
 			var rows [][]string
 			for _, e := range out.Entries {
+				if id != "" {
+					e.Subject = "" // the same on every line, and told by the question
+				}
 				rows = append(rows, []string{clock(e.At), e.Who, e.Verb, e.Subject, e.Text})
 			}
-			a.table([]column{{title: "when"}, {title: "who", least: 6, drop: 1}, {title: "did", drop: 2}, {title: "what", least: 12},
+			a.table([]column{{title: "when"}, {title: "who", least: 6, drop: 1}, {title: "did", least: 8, drop: 2}, {title: "what", least: 12},
 				{title: "how", least: 20}}, rows)
 			return nil
 		},

@@ -104,13 +104,28 @@ func row(now time.Time, it wire.Item) []string {
 	return []string{it.Account + "/" + it.ID, name, owner, it.Purpose, it.State, rate, spend, budget, ends(now, it), strings.Join(it.Findings, " ")}
 }
 
+// how an end came about, in a word or two.
+func how(word string) string {
+	switch word {
+	case "release":
+		return "released"
+	case "reclaim":
+		return "taken back"
+	case "outside":
+		return "ended outside guard"
+	case "platform":
+		return "ended by the provider"
+	}
+	return word
+}
+
 // ends says in a few words what will end it and when.
 func ends(now time.Time, it wire.Item) string {
 	switch {
 	case it.EndedAt != nil:
 		s := ahead(now, *it.EndedAt)
 		if it.EndedHow != "" {
-			s += " by " + it.EndedHow
+			s += ", " + how(it.EndedHow)
 		}
 		return s
 	case it.Release == "blocked":
@@ -131,6 +146,10 @@ func ends(now time.Time, it wire.Item) string {
 		return "another guard's"
 	case it.Self:
 		return "guard runs here"
+	case it.Kind != "instance" && it.Instance != "":
+		return "with " + it.Instance
+	case it.Kind != "instance":
+		return ""
 	case it.Lease == "":
 		return "not registered"
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -79,12 +80,7 @@ func (a *app) confirm(cmd *cobra.Command, r wire.ReleaseRequest) (bool, error) {
 	would := 0
 	for _, o := range out.Results {
 		fmt.Fprintln(a.Err, clean(o.ID+prefixed(" ", paren(o.Name))+": "+o.Text))
-		for _, e := range o.Erases {
-			fmt.Fprintln(a.Err, "  erases "+clean(e))
-		}
-		for _, s := range o.Survives {
-			fmt.Fprintln(a.Err, "  leaves "+clean(s))
-		}
+		losses(a.Err, o)
 		if o.Outcome == wire.OutcomeWould {
 			would++
 		}
@@ -100,6 +96,16 @@ func (a *app) confirm(cmd *cobra.Command, r wire.ReleaseRequest) (bool, error) {
 	}
 	a.say("nothing released")
 	return false, errSilent
+}
+
+// losses prints what a release would erase and what it would leave.
+func losses(w io.Writer, o wire.ReleaseOutcome) {
+	for _, e := range o.Erases {
+		fmt.Fprintln(w, "  erases "+clean(e))
+	}
+	for _, s := range o.Survives {
+		fmt.Fprintln(w, "  leaves "+clean(s))
+	}
 }
 
 func (a *app) released(out wire.ReleaseAnswer) error {
@@ -119,12 +125,18 @@ func (a *app) released(out wire.ReleaseAnswer) error {
 		a.say("nothing matches")
 	}
 	for _, o := range out.Results {
-		line := clean(o.ID + prefixed(" ", paren(o.Name)) + ": " + o.Text)
 		if o.Outcome != wire.OutcomeRefused {
-			fmt.Fprintln(a.Out, line)
+			fmt.Fprintln(a.Out, clean(o.ID+prefixed(" ", paren(o.Name))+": "+o.Text))
+			if o.Outcome == wire.OutcomeWould {
+				losses(a.Out, o)
+			}
 			continue
 		}
-		fmt.Fprintln(a.Err, "guard: "+line)
+		text := o.Text
+		if !strings.Contains(text, o.ID) {
+			text = o.ID + ": " + text
+		}
+		fmt.Fprintln(a.Err, "guard: "+clean(text))
 		if o.Error != nil && o.Error.Hint != "" {
 			fmt.Fprintln(a.Err, clean(o.Error.Hint))
 		}

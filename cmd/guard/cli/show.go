@@ -52,15 +52,15 @@ func (a *app) shown(s wire.Show) {
 	}
 	f.put("state", state)
 	if it.EndedAt != nil {
-		f.put("ended", moment(s.Now, *it.EndedAt)+by(it.EndedHow))
+		f.put("ended", moment(s.Now, *it.EndedAt)+prefixed(", ", how(it.EndedHow)))
 	}
 	f.put("mode", mode(it))
 	if s.ReadAt != nil {
 		f.put("read", moment(s.Now, *s.ReadAt))
 	}
-	if it.Lease == "" {
+	if it.Lease == "" && it.Kind == "instance" {
 		f.put("lease", "nobody has registered it: guard register "+it.Account+"/"+it.ID+" --purpose … --ttl …")
-	} else {
+	} else if it.Lease != "" {
 		f.put("lease", it.Lease)
 		f.put("purpose", it.Purpose)
 		f.put("owner", it.Owner)
@@ -75,7 +75,7 @@ func (a *app) shown(s wire.Show) {
 	}
 	a.limits(f, s.Now, s.Limits, it.Budget)
 	if it.Protected {
-		f.put("protected", "yes: guard does not touch it, whatever the limit (guard unprotect ends that)")
+		f.put("protected", "guard does not touch it, whatever the limit: "+it.ProtectedWhy)
 	}
 	for _, h := range s.Holds {
 		f.put("held", "until "+moment(s.Now, h.Until)+" by "+h.By+reason(h.Reason))
@@ -186,8 +186,6 @@ func mode(it wire.Item) string {
 	}
 	return it.Mode
 }
-
-func by(how string) string { return prefixed(", by ", how) }
 
 func reason(s string) string { return prefixed(": ", s) }
 

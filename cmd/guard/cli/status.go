@@ -60,10 +60,11 @@ func (a *app) stands(s wire.Status) {
 	if burn == "" {
 		burn = "nothing known"
 	}
+	burn += " per hour"
 	if c.NoPrice > 0 {
 		burn += fmt.Sprintf(", and %d at an unknown price", c.NoPrice)
 	}
-	f.put("costs", burn+" per hour")
+	f.put("costs", burn)
 	f.put("open", fmt.Sprintf("%s, %s (%d blocked), %s to deliver", count(c.Findings, "finding", "findings"),
 		count(c.Releases, "release", "releases"), c.Blocked, count(c.Pending, "message", "messages")))
 	for _, x := range s.Accounts {
