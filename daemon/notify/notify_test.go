@@ -287,11 +287,14 @@ func TestDigestKeepsGroups(t *testing.T) {
 		group.About = append(group.About, id)
 		group.Lines = append(group.Lines, id.String()+" (a name of middling length): nobody registered it; 10m old, for 32.77 USD per hour")
 	}
-	single := notifytest.Message("memory", "single")
-	single.Rule, single.CreatedAt = guard.RuleUnregistered, w.at.Wall
 	w.queue(group)
-	w.queue(single)
+	for i := range 3 {
+		single := notifytest.Message("memory", fmt.Sprintf("single %d", i))
+		single.Rule, single.CreatedAt = guard.RuleUnregistered, w.at.Wall
+		w.queue(single)
+	}
 	w.pass(time.Minute)
+	expect(t, c.Stored(), "4 messages: unregistered")
 	told := ""
 	for _, s := range c.Stored() {
 		told += s.Message.Title + "\n" + strings.Join(s.Message.Lines, "\n")
