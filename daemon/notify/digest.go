@@ -15,7 +15,9 @@ const (
 	maxMembers = 60
 	// lineRunes is the most that one member takes of a digest for each resource
 	// that it is about: none of a group is cut away for being told with others.
-	lineRunes = 400
+	// A notice of a release has its last line, the command that stops it, well
+	// before this.
+	lineRunes = 800
 )
 
 // groupKey is what messages have in common that may be told in one post; ""

@@ -288,8 +288,10 @@ func TestDigestKeepsGroups(t *testing.T) {
 		group.Lines = append(group.Lines, id.String()+" (a name of middling length): nobody registered it; 10m old, for 32.77 USD per hour")
 	}
 	w.queue(group)
+	last := "To keep it longer: guard extend"
 	for i := range 3 {
 		single := notifytest.Message("memory", fmt.Sprintf("single %d", i))
+		single.Lines = append(single.Lines, strings.Repeat("x", 400), last)
 		single.Rule, single.CreatedAt = guard.RuleUnregistered, w.at.Wall
 		w.queue(single)
 	}
@@ -298,6 +300,9 @@ func TestDigestKeepsGroups(t *testing.T) {
 	told := ""
 	for _, s := range c.Stored() {
 		told += s.Message.Title + "\n" + strings.Join(s.Message.Lines, "\n")
+	}
+	if strings.Count(told, last) != 3 {
+		t.Errorf("%s has lost its last lines", told)
 	}
 	for _, line := range group.Lines {
 		if !strings.Contains(told, line) {
