@@ -42,6 +42,7 @@ func (s *server) item(b *book, o guard.Observed, now time.Time) wire.Item {
 	}
 	if rel, ok := b.releases[key]; ok {
 		it.Release, it.ReleaseReason = string(rel.State), string(rel.Reason)
+		s.putOff(&it, rel)
 	}
 	rate := rateOf(o, b.metered[key], lease)
 	it.Rate = hourly(rate)
@@ -60,6 +61,15 @@ func (s *server) item(b *book, o guard.Observed, now time.Time) wire.Item {
 	}
 	spent(&it, family, whose, now)
 	return it
+}
+
+// putOff is for a limit that has passed while guard gives notice of it first: it
+// acts when the release is due.
+func (s *server) putOff(it *wire.Item, r guard.Release) {
+	waits := r.State == guard.ReleasePlanned || r.State == guard.ReleaseNoticed
+	if waits && it.Deadline != nil && string(r.Cause) == it.DeadlineReason && r.Due.After(*it.Deadline) {
+		it.Deadline = s.local(r.Due)
+	}
 }
 
 // leased fills in what the lease says.

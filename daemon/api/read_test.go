@@ -331,3 +331,21 @@ func TestPanic(t *testing.T) {
 		t.Errorf("afterwards %d", status)
 	}
 }
+
+// TestDeadlineOfWhatIsPutOff: the deadline is when guard acts, not a limit that
+// has passed while people get their notice.
+func TestDeadlineOfWhatIsPutOff(t *testing.T) {
+	b := newBench(t)
+	b.register("ana", wire.RegisterRequest{ID: "lab/i-1", TTL: "1h"})
+	b.pass(2 * time.Hour)
+	due := b.at.Wall.Add(10 * time.Minute)
+	for state, want := range map[guard.ReleaseState]string{guard.ReleaseNoticed: "2026-03-06T20:10:00+08:00", guard.ReleaseIntended: "2026-03-06T19:00:00+08:00"} {
+		b.put(func(tx *store.Tx) error {
+			return tx.Releases.Put(guard.Release{ID: "r", Target: b.cloud.ID(guard.Instance, "i-1"), State: state, Action: guard.ActRelease, Cause: guard.CauseExpiry, Due: due})
+		})
+		show := good[wire.Show](b, "ana", http.MethodGet, "/show?id=lab/i-1", nil)
+		if got := stamp(show.Item.Deadline); got != want || show.Item.DeadlineReason != "expiry" {
+			t.Errorf("%s: deadline %s (%s), want %s", state, got, show.Item.DeadlineReason, want)
+		}
+	}
+}
