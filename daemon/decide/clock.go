@@ -106,14 +106,27 @@ func (c clock) advance(at guard.Instant, known, sameBoot, compared, confirmed bo
 	return c
 }
 
-// watchClock advances the clock and keeps it in the ledger.
-func (l *Loop) watchClock(ctx context.Context, at guard.Instant) (clock, error) {
+// judged reports whether this loop has judged the clock as it is at an instant: it
+// runs, no sleep and no step came since. Until it has, nothing is released: what
+// is overdue may have to get fresh notice first, or the clock may be wrong.
+func (c clock) judged(at guard.Instant) bool {
+	if c.Last.IsZero() {
+		return false
+	}
+	gap := at.Sub(c.Last)
+	drift := at.Wall.Sub(c.Last.Wall) - gap
+	return gap <= farStep && drift.Abs() <= stepped
+}
+
+// watchClock advances the clock. It is kept, and released upon, only once fresh
+// notice is arranged for: see keepClock.
+func (l *Loop) watchClock(ctx context.Context, at guard.Instant) (c clock, changed bool, err error) {
 	l.mu.Lock()
-	c := l.clock
+	c = l.clock
 	l.mu.Unlock()
 	known, sameBoot := !c.Last.IsZero(), true
 	var compared, confirmed bool
-	err := l.Ledger.View(ctx, func(v *store.View) error {
+	err = l.Ledger.View(ctx, func(v *store.View) error {
 		if !known {
 			ok, err := v.Value(lastValue, &c)
 			if err != nil {
@@ -136,23 +149,28 @@ func (l *Loop) watchClock(ctx context.Context, at guard.Instant) (clock, error) 
 		return nil
 	})
 	if err != nil {
-		return c, err
+		return c, false, err
 	}
 	was := c
 	c = c.advance(at, known, sameBoot, compared, confirmed)
 	c.Boot = l.Boot
-	changed := !known || c.Untrusted != was.Untrusted || c.Stepped != was.Stepped || !c.SteppedAt.Equal(was.SteppedAt) ||
+	changed = !known || c.Untrusted != was.Untrusted || c.Stepped != was.Stepped || !c.SteppedAt.Equal(was.SteppedAt) ||
 		!c.away.IsZero() || !sameBoot
+	return c, changed, nil
+}
+
+// keepClock writes the clock down and lets releases be judged by it.
+func (l *Loop) keepClock(ctx context.Context, at guard.Instant, c clock, changed bool) error {
 	if changed || at.Sub(c.kept) >= heartbeat || at.Sub(c.kept) < 0 {
 		c.kept = at
 		if err := l.Ledger.Update(ctx, func(tx *store.Tx) error { return tx.SetValue(lastValue, c) }); err != nil {
-			return c, err
+			return err
 		}
 	}
 	l.mu.Lock()
 	l.clock = c
 	l.mu.Unlock()
-	return c, nil
+	return nil
 }
 
 // modesValue is the ledger's value with the mode that each account was in.

@@ -74,13 +74,16 @@ func (l *Loop) Name() string { return "decide" }
 // by itself, at most a minute ahead.
 func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error) {
 	next := at.Add(heartbeat)
-	c, err := l.watchClock(ctx, at)
+	c, changed, err := l.watchClock(ctx, at)
 	if err != nil {
-		return next, fmt.Errorf("decide: keep the clock: %w", err)
+		return next, fmt.Errorf("decide: judge the clock: %w", err)
 	}
 	now := c.now(at)
 	if err := l.freshNotice(ctx, c, now); err != nil {
-		return next, fmt.Errorf("decide: mode changes: %w", err)
+		return next, fmt.Errorf("decide: fresh notice: %w", err)
+	}
+	if err := l.keepClock(ctx, at, c, changed); err != nil {
+		return next, fmt.Errorf("decide: keep the clock: %w", err)
 	}
 	s, err := l.read(ctx)
 	if err != nil {

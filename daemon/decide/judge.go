@@ -21,12 +21,16 @@ const ackWait = 15 * time.Second
 // Judge says whether a release still stands, by the rules and by what was just
 // read of its target. It runs inside the transaction that makes the intent
 // durable, so that nothing can be changed between the two; like everything in an
-// update it may run more than once. Fresh is the target as just read, nil where
+// update it may run more than once. After a start, a sleep or a step of the clock it
+// says nothing until this loop has run. Fresh is the target as just read, nil where
 // it could not be read.
 func (l *Loop) Judge(tx *store.Tx, at guard.Instant, r guard.Release, fresh *guard.Resource) (release.Judgement, error) {
 	l.mu.Lock()
 	c, live := l.clock, l.live[r.Target.Account]
 	l.mu.Unlock()
+	if !c.judged(at) {
+		return release.Judgement{}, nil
+	}
 	now := c.now(at)
 	f, err := l.facts(fromTx(tx), r.Target.Key(), r.Target.Account, now)
 	if err != nil {

@@ -194,9 +194,35 @@ func TestNeverItsOwnFoot(t *testing.T) {
 func TestOrderOnAnothersBox(t *testing.T) {
 	w := newWorld(t, guard.Enforce)
 	w.instance("i-1", func(o *guard.Observed) { o.Resource.Tags = map[string]string{guard.TagDeployment: "other"} })
+	w.once()
 	w.order("i-1")
 	if j := w.judge("i-1"); j.Standing != release.Void {
 		t.Errorf("%+v", j)
+	}
+}
+
+// TestJudgesOnlyWhatItWatches: after a start, a sleep or a step of the clock
+// nothing stands until the loop has run, whichever loop the scheduler wakes first.
+func TestJudgesOnlyWhatItWatches(t *testing.T) {
+	for name, change := range map[string]func(w *world){
+		"a start":        func(w *world) { w.restart() },
+		"a sleep":        func(w *world) { w.at = w.at.Add(2 * time.Hour) },
+		"ten years":      func(w *world) { w.at.Wall = w.at.Wall.AddDate(10, 0, 0) },
+		"an hour back":   func(w *world) { w.at.Wall = w.at.Wall.Add(-time.Hour) },
+		"nothing at all": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, guard.Enforce)
+			w.instance("i-1")
+			w.once()
+			w.order("i-1")
+			if change != nil {
+				change(w)
+			}
+			if j := w.judge("i-1"); (j.Standing == release.Stands) != (change == nil) {
+				t.Errorf("%+v", j)
+			}
+		})
 	}
 }
 
