@@ -20,7 +20,7 @@ func TestBudgetAlwaysLands(t *testing.T) {
 	runs, closest, farthest := 0, big.NewRat(1, 1), new(big.Rat)
 	rapid.Check(t, func(rt *rapid.T) {
 		cents := rapid.IntRange(20, 9800).Draw(rt, "cents per hour")
-		budgetHours := rapid.IntRange(1, 5).Draw(rt, "cap in hours of it")
+		budgetHours := rapid.IntRange(3, 6).Draw(rt, "cap in hours of it")
 		poll := rapid.SampledFrom([]string{"10s", "60s", "7m", "1h"}).Draw(rt, "poll")
 		unit := rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour}).Draw(rt, "billing unit")
 		takes := rapid.SampledFrom([]time.Duration{fake.AtOnce, 5 * time.Second, 30 * time.Second, 4 * time.Minute}).Draw(rt, "a release takes")
