@@ -191,6 +191,14 @@ func TestStatusNeedsAPerson(t *testing.T) {
 			b.health.Loops = []wire.Loop{{Name: "meter", Last: &long, Stale: true}}
 			return nil
 		}, []string{"loop meter stands still"}},
+		"a ledger that cannot be written": {func(b *bench, tx *store.Tx) error {
+			b.health.Loops = []wire.Loop{{Name: "decide", Last: &start, Error: "no space left on device"}, {Name: "observe/lab", Last: &start, Error: "no space left here"}}
+			return nil
+		}, []string{"the loop decide fails and is tried again: no space left on device", "observe/lab fails"}},
+		"a poll that failed and is on record": {func(b *bench, tx *store.Tx) error {
+			b.health.Loops = []wire.Loop{{Name: "observe/lab", Last: &start, Error: "no route"}}
+			return tx.Accounts.Put(guard.AccountStatus{Name: "lab", Failing: start.Add(-time.Second), Error: "no route", Polled: long})
+		}, nil},
 		"stalled": {func(b *bench, tx *store.Tx) error {
 			return tx.Findings.Put(guard.Finding{ID: "f", Rule: guard.RuleReleaseStalled, Subject: "lab/i-1", Title: "lab/i-1 still lives"})
 		}, []string{"lab/i-1 still lives"}},
