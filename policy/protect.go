@@ -74,8 +74,10 @@ func bareKey(key string) string {
 	if i := strings.LastIndexAny(key, ":/"); i >= 0 {
 		key = key[i+1:]
 	}
-	return strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(key)
+	return unspaced.Replace(key)
 }
+
+var unspaced = strings.NewReplacer("_", "", "-", "", " ", "", ".", "")
 
 // ambiguousProtect reports tags that only look like a protect tag.
 func ambiguousProtect(r Rules, f Facts) Outcome {
