@@ -143,6 +143,16 @@ func (c *Cloud) Calls() []Call {
 	return slices.Clone(c.calls)
 }
 
+// CallsSince are the requests behind the first n, oldest first.
+func (c *Cloud) CallsSince(n int) []Call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n >= len(c.calls) {
+		return nil
+	}
+	return slices.Clone(c.calls[n:])
+}
+
 // CallsOf are the requests of one sort (CallAny for every) that named id; an
 // empty id is any.
 func (c *Cloud) CallsOf(call, id string) []Call {
