@@ -26,6 +26,11 @@ type decoder struct {
 	problems []Problem
 	lines    map[string]int  // where each key stood, by path
 	unread   map[string]bool // the paths whose values could not be read
+
+	// For configurations made of several files, see Rehearse.
+	files    map[string]string // which file each key stood in, by path; nil: there is one
+	merging  bool              // maps gain keys instead of being replaced
+	rehearse bool              // no secret is read
 }
 
 // entry is a key with its value.
@@ -63,16 +68,30 @@ func (d *decoder) read(path string) bool {
 // at reports a problem at the line of a key, or of the nearest thing around it.
 func (d *decoder) at(path, format string, args ...any) {
 	d.problem(d.line(path), path, format, args...)
+	if file, ok := d.files[d.nearby(path)]; ok {
+		d.problems[len(d.problems)-1].File = file
+	}
 }
 
-func (d *decoder) line(path string) int {
+func (d *decoder) line(path string) int { return d.lines[d.nearby(path)] }
+
+// nearby is the path itself or the nearest one around it that the file has.
+func (d *decoder) nearby(path string) string {
 	for p := path; p != ""; {
-		if n, ok := d.lines[p]; ok {
-			return n
+		if _, ok := d.lines[p]; ok {
+			return p
 		}
 		p = p[:max(strings.LastIndexAny(p, ".["), 0)]
 	}
-	return 0
+	return ""
+}
+
+// mark remembers where a key stands.
+func (d *decoder) mark(path string, line int) {
+	d.lines[path] = line
+	if d.files != nil {
+		d.files[path] = d.file
+	}
 }
 
 // has reports whether the file names the key.
@@ -98,6 +117,10 @@ var (
 
 // value decodes e into v, which is settable.
 func (d *decoder) value(e entry, v reflect.Value, path string) {
+	if v.Type() == typeNode {
+		v.Set(reflect.ValueOf(Node{d, e, path}))
+		return
+	}
 	switch e.value.(type) {
 	case *ast.AliasNode:
 		d.refuse(e.line, path, "aliases are not read here (a value that begins with * must stand in quotes)")
@@ -126,6 +149,10 @@ func (d *decoder) value(e entry, v reflect.Value, path string) {
 			}
 			v.SetInt(int64(x))
 		}
+		return
+	}
+	if t, ok := v.Addr().Interface().(NodeReader); ok {
+		t.ReadNode(Node{d, e, path})
 		return
 	}
 	if t, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
@@ -242,7 +269,7 @@ func (d *decoder) list(e entry, v reflect.Value, path string) {
 		if line == 0 {
 			line = e.line
 		}
-		d.lines[p] = line
+		d.mark(p, line)
 		if _, null := x.(*ast.NullNode); null || x == nil {
 			d.refuse(line, p, "is empty")
 			continue
@@ -259,9 +286,14 @@ func (d *decoder) strings(e entry, v reflect.Value, path string) {
 		return
 	}
 	m := reflect.MakeMap(v.Type())
+	if d.merging {
+		for old := v.MapRange(); old.Next(); {
+			m.SetMapIndex(old.Key(), old.Value())
+		}
+	}
 	for _, x := range entries {
 		p := path + "." + segment(x.key)
-		d.lines[p] = x.line
+		d.mark(p, x.line)
 		elem := reflect.New(v.Type().Elem()).Elem()
 		d.value(x, elem, p)
 		m.SetMapIndex(reflect.ValueOf(x.key), elem)
@@ -294,7 +326,7 @@ func (d *decoder) fields(e entry, v reflect.Value, path string) {
 		case known && f.Type() == typeLater:
 			d.problem(x.line, p, "not supported yet")
 		case known:
-			d.lines[p] = x.line
+			d.mark(p, x.line)
 			d.value(x, f, p)
 		case rest.IsValid():
 			rest.SetMapIndex(reflect.ValueOf(x.key), reflect.ValueOf(x))
