@@ -1,0 +1,202 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"guard"
+	"guard/configs"
+	"guard/daemon"
+	"guard/daemon/notify"
+	notifylog "guard/daemon/notify/log"
+	"guard/daemon/notify/slack"
+	"guard/providers"
+	"guard/providers/fake"
+	"guard/store"
+)
+
+// The fake Slack of every story.
+const (
+	slackToken   = "xoxb-simulated"
+	slackChannel = "guard"
+)
+
+// life is one run of the daemon, from a start to a stop or a crash. Whatever it
+// tries after its end reaches nobody.
+type life struct {
+	story  *runner
+	killed atomic.Bool
+	commit sync.Mutex // held while a write of the ledger becomes durable
+	daemon *daemon.Daemon
+	ledger *store.Ledger
+	ctx    context.Context //nolint:containedctx // it is the life's own: cut off at its end
+	cancel context.CancelFunc
+}
+
+func (l *life) dead() bool { return l.killed.Load() }
+
+func (l *life) kill() { l.killed.Store(true) }
+
+// boot starts a daemon over what the ledger holds. With an error nothing runs.
+func (r *runner) boot(ctx context.Context) error {
+	l := &life{story: r}
+	l.ctx, l.cancel = context.WithCancel(ctx)
+	err := l.start(r)
+	r.drain()
+	if l.dead() { // a crash point met while starting
+		l.cancel()
+		r.crashed()
+		return nil
+	}
+	if err != nil {
+		l.kill()
+		l.cancel()
+		r.book.add(r.now, Event{Event: evDaemonStopped, Reason: "refused", Text: err.Error()})
+		return err
+	}
+	r.life = l
+	r.book.add(r.now, Event{Event: evDaemonStarted})
+	return nil
+}
+
+func (l *life) start(r *runner) error {
+	var err error
+	if l.ledger, err = store.Open(l.ctx, &tape{r.backend, l}, r.instant()); err != nil {
+		return err
+	}
+	c, err := configs.Rehearse(r.rehearsal)
+	if err != nil {
+		return err
+	}
+	l.daemon, err = daemon.New(l.ctx, daemon.Options{
+		Ledger: l.ledger, Config: c, Load: func() (*configs.Config, error) { return configs.Rehearse(r.rehearsal) },
+		Factories: map[string]daemon.Factory{"fake": l.provider}, Channels: l.channels,
+		Boot: "simulated", Now: r.instant, Log: r.log, Version: "simulated",
+	})
+	return err
+}
+
+// provider is the fake cloud's ordinary adapter, behind the life's gate.
+func (l *life) provider(_ context.Context, a configs.Account) (providers.Provider, error) {
+	c, ok := l.story.clouds[a.Name]
+	if !ok {
+		return nil, fmt.Errorf("%w: the story has no cloud for account %s", guard.ErrInvalid, a.Name)
+	}
+	return fake.New(fake.Config{Account: a.Name, Scopes: c.scopes, Truths: c.Truths(), Next: gate{l, a.Name, c.RoundTripper()}})
+}
+
+// channels are the log and Slack, whatever the configuration says.
+func (l *life) channels(*configs.Config) ([]notify.Channel, error) {
+	s, err := slack.New(slack.Config{Token: guard.NewSecret(slackToken), Channel: "#" + slackChannel, Transport: slackGate{l}})
+	if err != nil {
+		return nil, err
+	}
+	return []notify.Channel{
+		&recorder{notifylog.New(l.story.log), l},
+		&paced{recorder{s, l}, s},
+	}, nil
+}
+
+// gate is the way from one life of the daemon to a cloud.
+type gate struct {
+	life    *life
+	account string
+	next    http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g gate) RoundTrip(req *http.Request) (*http.Response, error) {
+	if g.life.dead() {
+		return nil, errDead
+	}
+	resp, err := g.next.RoundTrip(req)
+	if err == nil && resp.StatusCode == http.StatusOK {
+		if id, ends := ending(req); ends {
+			g.life.commit.Lock()
+			if !g.life.dead() {
+				g.life.story.crashAt(g.life, string(guard.ReleaseIssued), g.account+"/"+id)
+			}
+			g.life.commit.Unlock()
+		}
+	}
+	if !g.life.dead() {
+		return resp, err
+	}
+	if err == nil {
+		resp.Body.Close()
+	}
+	return nil, errDead
+}
+
+// ending is whether a request ends or stops a resource, and which.
+func ending(req *http.Request) (id string, ok bool) {
+	parts := strings.Split(strings.TrimPrefix(req.URL.Path, "/v1/"), "/")
+	switch {
+	case req.Method == http.MethodDelete && len(parts) == 2:
+		return parts[1], true
+	case req.Method == http.MethodPost && len(parts) == 3 && parts[2] == "stop":
+		return parts[1], true
+	}
+	return "", false
+}
+
+// slackGate is the way to Slack. Slack's clock is right, whatever guard's says.
+type slackGate struct{ life *life }
+
+// RoundTrip implements http.RoundTripper.
+func (g slackGate) RoundTrip(req *http.Request) (*http.Response, error) {
+	if g.life.dead() {
+		return nil, errDead
+	}
+	r := g.life.story
+	req = req.WithContext(guard.WithInstant(req.Context(), guard.Instant{Wall: r.story.start.Add(r.now).UTC(), Elapsed: r.instant().Elapsed}))
+	resp, err := r.slack.RoundTrip(req)
+	if g.life.dead() && err == nil {
+		resp.Body.Close()
+		return nil, errDead
+	}
+	return resp, err
+}
+
+// recorder notes what a channel was given to post.
+type recorder struct {
+	notify.Channel
+	life *life
+}
+
+// paced is a recorder of a channel that bounds its posts.
+type paced struct {
+	recorder
+	notify.Limited
+}
+
+// Post implements notify.Channel.
+func (c *recorder) Post(ctx context.Context, m guard.Message, thread string) (guard.Posted, error) {
+	if c.life.dead() {
+		return guard.Posted{}, errDead
+	}
+	r := c.life.story
+	slack := c.Name() == "slack"
+	before := 0
+	if slack {
+		before = len(r.slack.Posts())
+	}
+	posted, err := c.Channel.Post(ctx, m, thread)
+	stored, text := err == nil, ""
+	requests := 1
+	if slack {
+		stored = false
+		all := r.slack.Posts()[before:]
+		requests = len(all)
+		for _, p := range all {
+			stored = stored || p.Stored
+			text += p.Text + "\n" + p.Blocks + "\n"
+		}
+	}
+	r.posted(c.Name(), m, text, requests, stored, err == nil)
+	return posted, err
+}

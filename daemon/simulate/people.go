@@ -1,0 +1,187 @@
+package simulate
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+
+	"guard/daemon/api"
+	"guard/daemon/client"
+)
+
+// admin is who calls where a command names nobody.
+const admin = "admin"
+
+// plan puts on the agenda what the file says happens.
+func (r *runner) plan() {
+	s := r.story
+	first, refusal := true, refusal{}
+	for _, e := range s.raw.Daemon {
+		if e.Start && e.at == 0 && e.At.set {
+			refusal = e.Fails
+			first = !e.Fails.set
+		}
+	}
+	r.at(0, byDaemon, func(ctx context.Context) { r.first(ctx, first, refusal) })
+	for _, e := range s.raw.Daemon {
+		switch {
+		case e.Crash:
+			r.at(e.at, byDaemon, func(context.Context) {
+				if r.life != nil {
+					r.planBack(e)
+					r.life.kill()
+				}
+			})
+		case e.ClockJump.Duration != 0:
+			r.at(e.at, byDaemon, func(context.Context) {
+				r.clock += e.ClockJump.Duration
+				r.book.add(r.now, Event{Event: evClockStepped, Text: "guard's clock is " + offsetText(r.clock) + " off"})
+			})
+		case e.Suspend.Duration > 0:
+			r.at(e.at, byDaemon, func(context.Context) { r.sleep(e.Suspend.Duration) })
+		case e.Reload != nil:
+			r.at(e.at, byDaemon, func(ctx context.Context) { r.reload(ctx, e) })
+		case e.Start && e.at > 0:
+			r.at(e.at, byDaemon, r.restart)
+		}
+	}
+	for _, c := range s.raw.Commands {
+		r.at(c.at, byPeople, func(ctx context.Context) { r.command(ctx, c) })
+	}
+	r.planExpectations()
+}
+
+// first is the daemon's start with the story.
+func (r *runner) first(ctx context.Context, must bool, want refusal) {
+	err := r.boot(ctx)
+	switch {
+	case err == nil && !must:
+		r.fail(0, "the daemon starts, and it should be refused")
+	case err != nil && must:
+		r.fail(0, "the daemon does not start: %v", err)
+	case err != nil && !has(err.Error(), want.text):
+		r.fail(0, "the daemon does not start, as it should, but without %q: %v", want.text, err)
+	case err != nil:
+		r.pass()
+	}
+}
+
+func (r *runner) sleep(d time.Duration) {
+	r.asleep = max(r.asleep, r.now+d)
+	r.book.add(r.now, Event{Event: evDaemonSuspended, Text: "the machine sleeps for " + offsetText(d)})
+	r.at(r.asleep, byDaemon, func(context.Context) { r.book.add(r.now, Event{Event: evDaemonWoke}) })
+}
+
+func (r *runner) reload(ctx context.Context, e daemonEvent) {
+	before := r.rehearsal
+	r.rehearsal = r.story.reloaded(*e.Reload)
+	if r.life == nil || r.now < r.asleep {
+		return // read at the next start
+	}
+	err := r.life.daemon.Reload(ctx)
+	r.drain()
+	line, want := e.node.Line(), e.Reload.Fails
+	if err != nil {
+		r.rehearsal = before
+		r.book.add(r.now, Event{Event: evReloaded, State: "refused", Text: err.Error()})
+	} else {
+		r.book.add(r.now, Event{Event: evReloaded})
+	}
+	switch {
+	case err != nil && !want.set:
+		r.fail(line, "the reload is refused: %v", err)
+	case err == nil && want.set:
+		r.fail(line, "the reload is taken, and it should be refused")
+	case err != nil && !has(err.Error(), want.text):
+		r.fail(line, "the reload is refused, as it should, but without %q: %v", want.text, err)
+	case want.set:
+		r.pass()
+	}
+}
+
+// transport is a person's way to the daemon.
+func (r *runner) transport(user string) http.RoundTripper {
+	return transportFunc(func(req *http.Request) (*http.Response, error) {
+		if r.life == nil || r.now < r.asleep {
+			return nil, &net.OpError{Op: "dial", Net: "unix", Err: syscall.ECONNREFUSED}
+		}
+		return client.InProcess(api.As(user, r.life.daemon.Handler())).RoundTrip(req)
+	})
+}
+
+type transportFunc func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f transportFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// run runs a command line as a person.
+func (r *runner) run(ctx context.Context, user string, args []string) (status int, out, errOut string) {
+	if user == "" {
+		user = admin
+	}
+	var stdout, stderr bytes.Buffer
+	status = r.o.Run(ctx, Command{Args: args, Out: &stdout, Err: &stderr, Transport: r.transport(user)})
+	r.drain()
+	return status, stdout.String(), stderr.String()
+}
+
+// command is what a person types, and whether it went as the file says.
+func (r *runner) command(ctx context.Context, c command) {
+	status, out, errOut := r.run(ctx, string(c.User), c.args)
+	who := string(c.User)
+	if who == "" {
+		who = admin
+	}
+	e := Event{Event: evCommand, Text: who + ": " + string(c.Run)}
+	if status != 0 {
+		e.State = "failed"
+		e.Reason = firstLine(errOut)
+	}
+	r.book.add(r.now, e)
+	line := c.node.Line()
+	said := strings.TrimSpace(out + "\n" + errOut)
+	ok := true
+	wrong := func(format string, args ...any) {
+		ok = false
+		r.fail(line, format, args...)
+	}
+	switch {
+	case c.Fails.set && status == 0:
+		wrong("%s works, and it should fail", c.Run)
+	case c.Fails.set && !has(errOut, c.Fails.text):
+		wrong("%s fails, as it should, but without %q:\n%s", c.Run, c.Fails.text, indent(errOut))
+	case !c.Fails.set && !c.MayFail && status != 0:
+		wrong("%s fails with status %d:\n%s", c.Run, status, indent(errOut))
+	}
+	for _, p := range c.Prints {
+		if !has(said, p) {
+			wrong("%s does not print %q but:\n%s", c.Run, p, indent(said))
+		}
+	}
+	for _, p := range c.NotPrints {
+		if has(said, p) {
+			wrong("%s prints %q:\n%s", c.Run, p, indent(said))
+		}
+	}
+	if ok && (c.Fails.set || len(c.Prints)+len(c.NotPrints) > 0) {
+		r.pass()
+	}
+}
+
+// has reports whether a text contains another, in any case of letters.
+func has(text, part string) bool {
+	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+func indent(s string) string {
+	return "    " + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n    ")
+}
