@@ -16,6 +16,9 @@ import (
 // readFor bounds the read of a resource at its provider.
 const readFor = 20 * time.Second
 
+// lockFor bounds the question for the provider's own lock on it.
+const lockFor = 5 * time.Second
+
 // inspect reads an instance at its provider: it must be there now, under the
 // account that the ledger has always seen. It returns the account's identity,
 // too.

@@ -74,7 +74,7 @@ func (s *server) outcome(c *scene, l guard.Lease) (wire.Item, []wire.Limit) {
 		c.book.plans[l.ID] = plan
 	}
 	f := s.facts(c.book, c.observed, &l, c.acct, c.at)
-	return s.item(c.book, c.observed, c.at.Wall), s.limits(l, plan, mode, f.Protection(s.Rules()), c.at.Wall)
+	return s.item(c.book, c.observed, c.at.Wall), s.limits(l, plan, mode, f.Protection(s.Rules()), c.at.Wall, true)
 }
 
 func (s *server) extend(ctx context.Context, at guard.Instant, in wire.ExtendRequest) (wire.Changed, error) {

@@ -61,13 +61,20 @@ func lead(v *store.View, acct *providers.Account) (time.Duration, error) {
 }
 
 // limits says of each limit when it is reached, when guard acts and what it does.
-func (s *server) limits(l guard.Lease, p guard.Plan, mode guard.Mode, protection policy.Protection, now time.Time) []wire.Limit {
+// soon tells that a person has just set them.
+func (s *server) limits(l guard.Lease, p guard.Plan, mode guard.Mode, protection policy.Protection, now time.Time, soon bool) []wire.Limit {
 	out := []wire.Limit{}
 	rules := s.Rules()
 	doing := s.doing(l, mode, protection)
 	for _, d := range deadlines(l, p) {
 		w := wire.Limit{Reason: string(d.Reason), Reached: s.local(d.Limit), Acts: s.local(d.Due), Does: doing.does}
 		var notes []string
+		held := l.HeldUntil(now)
+		if doing.acts && held.After(d.Due) {
+			w.Text = doing.text + ", with fresh notice, once the hold ends at " + held.In(s.Location()).Format(time.RFC3339)
+			out = append(out, w)
+			continue
+		}
 		if d.Lead > 0 && doing.acts {
 			notes = append(notes, fmt.Sprintf("%s at %s, %s ahead, so that spend lands under the cap", doing.text, clockOf(*w.Acts), d.Lead))
 		} else {
@@ -77,7 +84,7 @@ func (s *server) limits(l guard.Lease, p guard.Plan, mode guard.Mode, protection
 			notice := max(l.Grace, slices.Max(append(slices.Clone(rules.Expiry.Warn), 0)))
 			if d.Due.Add(-notice).After(now) {
 				notes = append(notes, "people are told "+span(notice)+" before")
-			} else {
+			} else if soon {
 				notes = append(notes, "people are told at once")
 			}
 		}

@@ -28,6 +28,7 @@ type wish struct {
 	price       guard.Rate
 	grace       time.Duration
 	onLimit     guard.Action
+	lock        providers.Protection // the provider's own
 	notes       []string
 }
 
@@ -41,6 +42,7 @@ func (s *server) register(ctx context.Context, at guard.Instant, in wire.Registe
 	if err != nil {
 		return out, err
 	}
+	w.lock = locked(ctx, w.acct, fresh)
 	var warnings, defaults []string
 	c, e, err := s.decide(ctx, at, w.account, w.id, func(c *scene) (edit, error) {
 		if c.inLedger && c.observed.Live() {
@@ -340,7 +342,8 @@ func (s *server) judge(c *scene, w *wish, l guard.Lease) ([]string, error) {
 	if p := f.Protection(s.Rules()); p.On {
 		warnings = append(warnings, "guard will not touch it at its limits: "+p.Why)
 	}
-	if r.ReleaseProtected == guard.Yes && l.OnLimit == guard.ActRelease && !(l.AllowUnprotect && s.Rules().Limits.ForcedUnprotect) {
+	lock := map[guard.Action]guard.Tri{guard.ActRelease: w.lock.Release, guard.ActStop: w.lock.Stop}[l.OnLimit]
+	if lock == guard.Yes && !(l.AllowUnprotect && s.Rules().Limits.ForcedUnprotect) {
 		warnings = append(warnings, "the provider's own protection is on: at its limit guard is refused and pages. Switch the protection off at the provider before then")
 	}
 	if !l.Price.Known() && !r.BillingRate().Known() && r.Bills != guard.No {
@@ -351,6 +354,22 @@ func (s *server) judge(c *scene, w *wish, l guard.Lease) ([]string, error) {
 		warnings = append(warnings, fmt.Sprintf("the provider reports %s per hour; the price you state is used instead", readable(h)))
 	}
 	return warnings, nil
+}
+
+// locked is the provider's own lock on a resource. Where a listing hides it, it is
+// asked for: people are told now rather than at the limit. No answer is no lock;
+// the provider has its word at the limit all the same.
+func locked(ctx context.Context, acct *providers.Account, r guard.Resource) providers.Protection {
+	p := providers.Protection{Release: r.ReleaseProtected, Stop: r.StopProtected}
+	if acct.Protector == nil || p.Release != guard.Unknown && p.Stop != guard.Unknown {
+		return p
+	}
+	ctx, cancel := context.WithTimeout(ctx, lockFor)
+	defer cancel()
+	if asked, err := acct.Protector.Protection(ctx, r.ID); err == nil {
+		return asked
+	}
+	return p
 }
 
 // stoppable refuses to stop where that saves nothing.

@@ -81,15 +81,17 @@ func TestRegister(t *testing.T) {
 // TestRegisterSaysWhenPeopleAreTold: ahead where there is time for that.
 func TestRegisterSaysWhenPeopleAreTold(t *testing.T) {
 	b := newBench(t)
-	for ttl, want := range map[string]string{"10h": "people are told 1h before", "1h": "people are told at once", "20m": "people are told at once"} {
-		if out := b.register("ana", wire.RegisterRequest{ID: "lab/i-1", TTL: ttl}); !strings.Contains(out.Limits[0].Text, want) {
-			t.Errorf("ttl %s: %q, want %q", ttl, out.Limits[0].Text, want)
+	for _, c := range []struct{ ttl, want string }{{"10h", "people are told 1h before"}, {"1h", "people are told at once"}, {"20m", "people are told at once"}} {
+		if out := b.register("ana", wire.RegisterRequest{ID: "lab/i-1", TTL: c.ttl}); !strings.Contains(out.Limits[0].Text, c.want) {
+			t.Errorf("ttl %s: %q, want %q", c.ttl, out.Limits[0].Text, c.want)
 		}
 	}
-	b.pass(time.Hour)
-	show := good[wire.Show](b, "ana", http.MethodGet, "/show?id=lab/i-1", nil)
-	if text := show.Limits[0].Text; strings.Contains(text, "told") {
-		t.Errorf("an expiry that has passed: %q", text)
+	for range 2 { // while it comes near, and when it has passed: they are told already
+		b.pass(10 * time.Minute)
+		show := good[wire.Show](b, "ana", http.MethodGet, "/show?id=lab/i-1", nil)
+		if text := show.Limits[0].Text; strings.Contains(text, "told") {
+			t.Errorf("%q", text)
+		}
 	}
 }
 
@@ -342,4 +344,35 @@ func TestRegisterAnotherThingOfThatID(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.bad("ana", http.MethodPost, "/register", wire.RegisterRequest{ID: "lab/i-1", TTL: "2h"}, 409, "conflict", "was created at")
+}
+
+// TestRegisterAsksForTheLock: EC2 tells of its termination protection only when
+// asked, and at the limit is late to hear of it.
+func TestRegisterAsksForTheLock(t *testing.T) {
+	b := newBench(t, func(s *fake.Script) {
+		for i := range s.Resources {
+			s.Resources[i].HideProtection = true
+		}
+	})
+	said := func(id, onLimit string) bool {
+		b.Helper()
+		out := b.register("ana", wire.RegisterRequest{ID: id, TTL: "2h", OnLimit: onLimit})
+		return strings.Contains(strings.Join(out.Warnings, "\n"), "Switch the protection off at the provider")
+	}
+	if !said("lab/i-locked", "release") || said("lab/i-locked", "stop") || said("lab/i-locked", "alert") || said("lab/i-1", "release") {
+		t.Error("the warning must come where the lock is in the way, and nowhere else")
+	}
+}
+
+// TestHeldLimits: while a hold is longer than a limit, the limit waits for it.
+func TestHeldLimits(t *testing.T) {
+	b := newBench(t)
+	b.register("ana", wire.RegisterRequest{ID: "lab/i-1", TTL: "2h"})
+	for until, want := range map[string]string{"1h": "guard releases it; people are told 1h before", "5h": "guard releases it, with fresh notice, once the hold ends at 2026-03-06T23:00:00+08:00"} {
+		out := good[wire.Changed](b, "ana", http.MethodPost, "/hold", wire.HoldRequest{ID: "lab/i-1", For: until})
+		if got := out.Limits[0].Text; got != want {
+			t.Errorf("held for %s: %q, want %q", until, got, want)
+		}
+		good[wire.Changed](b, "ana", http.MethodPost, "/unhold", wire.IDRequest{ID: "lab/i-1"})
+	}
 }
