@@ -1,0 +1,231 @@
+package simulate_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"guard/daemon/simulate"
+)
+
+const head = `scenario: s
+start: 2026-03-06T18:00:00+08:00
+for: 2h
+`
+
+// TestMistakes: every mistake of a file at once, each with its line and what would
+// be right.
+func TestMistakes(t *testing.T) {
+	const text = `scenario: mistakes
+start: 6 March
+for: a while
+pol: 60s
+config:
+  mode: enforced
+  defaults: {ttl: 5}
+  ceilings: {ttl: 7d}
+accounts:
+  lab:
+    provider: aws
+    mode: on
+    identity_kind: middling
+    balance: "120 CNY"
+    resources:
+      - {kind: instance}
+      - {id: i-1, kind: instnace, rate: {amount: "2"}}
+      - {id: i-2, lump: {amount: "3000", covers: 30d}}
+      - {id: i-3, attached: [v-9]}
+    timeline:
+      - {at: 1h, id: i-1, signals: missing}
+      - {at: 1h, id: i-1, reclaim: perhaps}
+      - {at: 1h, id: i-1, delete: true, detach: true}
+      - {id: i-1, delete: true}
+    faults:
+      - {call: relase, reply: unreachable}
+      - {call: signals, reply: {status: 403}}
+      - {call: get, reply: unreachble}
+      - {call: get}
+commands:
+  - {run: guard ls}
+  - {at: 1h, run: kubectl get pods}
+  - {at: 1h, slack: {click: extend, about: lab/i-1, user: U1}}
+  - {at: 1h, run: guard register "lab/i-1}
+daemon:
+  - {at: 1h, restore: 1h}
+  - {crash_at: sometime}
+  - {at: 1h, crash: true, suspend: 1h}
+channels:
+  slack:
+    faults:
+      - {reply: {stored: true}}
+expect:
+  - {released: i-1}
+  - {released: lab/i-1, contains: x}
+  - {state: lab/i-1, is: blokced}
+  - {finding: idle_empty, id: lab/i-1}
+  - {finding: orphan, id: lab/i-1}
+  - {egress: lab/i-1, between: ["10GB", "11GB"]}
+  - {spend: lab/i-1, between: [2, 3]}
+  - {message: "url:1"}
+  - {deadline: lab/i-1, reason: ceiling, between: [1h, 2h]}
+  - {calls: release, count: 1, never: true}
+  - {released: nowhere/i-1}
+  - {exit: guard status}
+  - {id: lab/i-1}
+  - 12
+`
+	_, err := simulate.Parse([]byte(text), "story.yaml", nil)
+	if err == nil {
+		t.Fatal("it is taken")
+	}
+	got := err.Error()
+	for _, want := range []string{
+		`story.yaml:2: start: write RFC 3339`, `:3: for: "a while" is not a duration`, `:4: unknown key "pol": did you mean poll?`,
+		`:6: mode: "enforced" is not a mode`, `:7: defaults.ttl: "5" has no unit`, `:8: ceilings: not supported yet`,
+		`:14: accounts.lab.balance: not supported yet`, `:12: accounts.lab.mode`,
+		`:16: accounts.lab.resources[0]: id is missing`, `:17: accounts.lab.resources[1].rate: per is missing`,
+		`:18: accounts.lab.resources[2].lump: not supported yet`, `:21: accounts.lab.timeline[0].signals: not supported yet`,
+		`:22: accounts.lab.timeline[1].reclaim: write true, stop`, `:23: accounts.lab.timeline[2]: write one thing`,
+		`:24: accounts.lab.timeline[3]: at is missing`, `:26: accounts.lab.faults[0].call: "relase" is not a call`,
+		`:27: accounts.lab.faults[1].call: calls of signals are not supported yet`, `:28: accounts.lab.faults[2].reply: unknown "unreachble": did you mean unreachable?`,
+		`:29: accounts.lab.faults[3]: reply is missing`, `:31: commands[0]: at is missing`, `:32: commands[1].run: "kubectl" is not a program`,
+		`:33: commands[2].slack: not supported yet`, `:34: commands[3].run: a quote is not closed`, `:36: daemon[0].restore: not supported yet`,
+		`:37: daemon[1].crash_at: write intended or issued`, `:38: daemon[2]: write one thing`, `:42: channels.slack.faults[0].reply: write`,
+		`:44: expect[0].released: "i-1" is not ACCOUNT/ID`, `:45: expect[1].contains: does not go with released`,
+		`:46: expect[2].is: "blokced" is none of`, `:47: expect[3].finding: idle_empty is not supported yet`,
+		`:48: expect[4].finding: "orphan" is none of`, `:49: expect[5].egress: not supported yet`, `:50: expect[6].between[0]: "2" is not an amount`,
+		`:51: expect[7].message: other services are not supported yet`, `:52: expect[8].reason: ceiling is not supported yet`,
+		`:53: expect[9].calls: write one of count, never`, `:54: expect[10].released: "nowhere/i-1": there is no account nowhere`,
+		`:55: expect[11].exit: is is missing`, `:56: expect[12]: says nothing to expect`, `:57: expect[13]: is a number`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("not told: %s", want)
+		}
+	}
+	for line := range strings.SplitSeq(got, "\n") {
+		if !regexp.MustCompile(`^story\.yaml:\d+: `).MatchString(line) {
+			t.Errorf("without file and line: %s", line)
+		}
+	}
+	if t.Failed() {
+		t.Log("\n" + got)
+	}
+}
+
+// TestCloudMistakes: what the fake cloud itself finds wrong is told at its line.
+func TestCloudMistakes(t *testing.T) {
+	for _, c := range []struct{ account, want string }{
+		{"{provider: aws}", ":5: accounts.lab: provider: the clouds of a story are fake"},
+		{"{provider: fake, identity_kind: middling}", `:5: accounts.lab: identity_kind: "middling" must be strong or weak`},
+		{"{provider: fake, resources: [\n    {id: i-1},\n    {id: i-2, kind: instnace}]}", `:7: accounts.lab.resources[1]: fake resource "i-2": kind: "instnace" is not one`},
+		{"{provider: fake, resources: [\n    {id: i-1, attached: [v-9]}]}", `:6: accounts.lab.resources[0]: resource "i-1": attached: there is no "v-9"`},
+		{"{provider: fake, timeline: [\n    {at: 2h, id: i-9, delete: true},\n    {at: 1h, id: i-8, delete: true}]}", `:7: accounts.lab.timeline[1]: event 1 ("i-8"): there is no such resource`},
+		{"{provider: fake, faults: [\n    {scope: mars, reply: empty}]}", `:6: accounts.lab.faults[0]: fault 1: there is no scope "mars"`},
+		{"{provider: fake, poll: 1ms}", `:5: accounts.lab.poll: 1ms is outside 1s to 1d`},
+		{"{provider: fake, poll: 60s, pol: 1}", `:5: accounts.lab: unknown key "pol"`},
+	} {
+		_, err := simulate.Parse([]byte(head+"accounts:\n  lab: "+c.account+"\n"), "s.yaml", nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s\ngot  %v\nwant %s", c.account, err, c.want)
+		}
+	}
+	for _, c := range []struct{ text, want string }{
+		{"", "s.yaml: the file is empty"},
+		{"- a\n", "the file is a list"},
+		{head, "accounts is missing"},
+		{"for: 2h\naccounts: {}\n", "start is missing"},
+	} {
+		_, err := simulate.Parse([]byte(c.text), "s.yaml", nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: got %v, want %s", c.text, err, c.want)
+		}
+	}
+}
+
+// TestConfigInLayers: the story's config is merged over the user's file key by
+// key, inside rules too; lists replace; no secret is read.
+func TestConfigInLayers(t *testing.T) {
+	dir := t.TempDir()
+	user := `mode: enforce
+defaults: {ttl: 3h, grace: 5m}
+rules:
+  expiry: {warn: [2h, 30m]}
+  unregistered: {after: 7m}
+notify:
+  slack: {token: {env: NOT_SET_ANYWHERE}, channel: "#gpu-cost"}
+`
+	if err := os.WriteFile(filepath.Join(dir, "guard.yaml"), []byte(user), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	story := func(config string) string {
+		return strings.Replace(head, "2h", "4h", 1) + "config_file: guard.yaml\nconfig: " + config + `
+accounts:
+  lab:
+    provider: fake
+    resources: [{id: i-1, rate: {amount: "2", per: hour}}, {id: i-2, rate: {amount: "2", per: hour}}]
+commands:
+  - {at: 1m, run: guard register lab/i-1 --purpose x}
+`
+	}
+	parse := func(text string) (*simulate.Story, error) {
+		return simulate.Parse([]byte(text), filepath.Join(dir, "story.yaml"), nil)
+	}
+	s, err := parse(story("{defaults: {grace: 9m}, rules: {expiry: {warn: [1h]}}}") + `expect:
+  - {lease: lab/i-1, has: {expires_at: 3h1m, grace: 9m}}
+  - {message: slack, about: lab/i-1, finding: expired, between: [2h1m, 2h2m]}
+  - {finding: unregistered, id: lab/i-2, between: [7m, 8m]}
+  - {released: lab/i-1, by: 3h5m}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Run(t.Context(), simulate.Options{Run: run})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := failures(r); got != "" {
+		t.Error(got)
+	}
+	// A mistake is told at the file that has it.
+	_, err = parse(story("{defaults: {grace: 4h}}"))
+	if err == nil || !strings.Contains(err.Error(), "story.yaml:5: defaults.grace: grace (4h) must be shorter than ttl (3h)") {
+		t.Errorf("got %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "guard.yaml"), []byte("mode: enforce\nrules: {expiry: {warn: never}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = parse(story("{}"))
+	if err == nil || !strings.Contains(err.Error(), "guard.yaml:2: rules.expiry.warn") {
+		t.Errorf("got %v", err)
+	}
+	_, err = parse(strings.Replace(story("{}"), "config_file: guard.yaml", "config_file: none.yaml", 1))
+	if err == nil || !strings.Contains(err.Error(), "none.yaml: it cannot be read") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// FuzzParse: no file makes the parser panic, and what it refuses it explains.
+func FuzzParse(f *testing.F) {
+	files, _ := filepath.Glob("../../configs/scenarios/*.yaml")
+	for _, file := range files {
+		if data, err := os.ReadFile(file); err == nil {
+			f.Add(data)
+		}
+	}
+	f.Add([]byte(tale + "expect:\n  - {lease: lab/i-1, has: {tags: {a: b}}}\n"))
+	f.Add([]byte(head + "accounts: {lab: {provider: fake, faults: [{call: list, reply: {set_fields: {rate: {amount: 2}}}}]}}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if strings.Contains(string(data), "config_file") {
+			t.Skip("reads other files")
+		}
+		s, err := simulate.Parse(data, "s.yaml", nil)
+		if (s == nil) == (err == nil) {
+			t.Fatalf("%v, %v", s, err)
+		}
+		if err != nil && err.Error() == "" {
+			t.Fatal("an error without a word")
+		}
+	})
+}
