@@ -88,6 +88,9 @@ func (n Node) Has(key string) bool { return n.d.has(n.child(key)) }
 
 func (n Node) child(key string) string { return strings.TrimPrefix(n.path+"."+key, ".") }
 
+// Read reports whether all of the value, and below it, could be read so far.
+func (n Node) Read() bool { return n.d.read(n.path) }
+
 // Decode fills the struct, or other value, that into points to, and reports
 // whether all of it could be read.
 func (n Node) Decode(into any) bool {

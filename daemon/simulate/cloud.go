@@ -183,7 +183,7 @@ func (e *timelineEvent) ReadNode(n configs.Node) {
 	if !n.Decode(&e.timelineKeys) {
 		return
 	}
-	if !e.At.set {
+	if !n.Has("at") {
 		n.Problem("at is missing: say when it happens, such as at: 6h")
 	}
 	var what []string
@@ -379,10 +379,8 @@ func readAccounts(n configs.Node, start time.Time) []*account {
 	for _, f := range n.Fields() {
 		a := &account{name: f.Key, node: f.Value}
 		out = append(out, a)
-		if !f.Value.Decode(&a.accountKeys) {
-			continue
-		}
-		if a.Provider != "fake" {
+		f.Value.Decode(&a.accountKeys)
+		if a.Provider != "fake" && f.Value.Read() {
 			f.Value.Problem("provider: the clouds of a story are fake: write provider: fake")
 		}
 		a.script = a.build(start)
@@ -399,13 +397,12 @@ func readAccounts(n configs.Node, start time.Time) []*account {
 // blame reports what the fake cloud found at the line of the thing it names.
 func (a *account) blame(text string) {
 	at := a.node
-	_ = slices.ContainsFunc(a.Resources, func(r resourcePart) bool {
+	for _, r := range a.Resources {
 		if strings.Contains(text, fmt.Sprintf("resource %q", string(r.ID))) {
 			at = r.node
-			return true
+			break
 		}
-		return false
-	})
+	}
 	for i, e := range a.Timeline {
 		if strings.Contains(text, fmt.Sprintf("event %d (", i+1)) {
 			at = e.node
@@ -419,7 +416,9 @@ func (a *account) blame(text string) {
 	if _, rest, ok := strings.Cut(text, "fake account "+a.name+": "); ok {
 		text = rest
 	}
-	at.Problem("%s", text)
+	if at.Read() { // else it follows from what is told already
+		at.Problem("%s", text)
+	}
 }
 
 func (a *account) build(start time.Time) fake.Script {

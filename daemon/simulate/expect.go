@@ -229,7 +229,7 @@ func (e *expectation) times(start time.Time, length time.Duration, wrong func(ke
 	} else {
 		e.between(start, wrong)
 	}
-	if e.window.exact && e.window.to > length {
+	if e.window.exact && length > 0 && e.window.to > length {
 		wrong("at", "%s is after the story's end at %s", offsetText(e.window.to), offsetText(length))
 	}
 }

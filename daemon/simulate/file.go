@@ -54,7 +54,7 @@ func (c *command) ReadNode(n configs.Node) {
 	if !n.Decode(&c.commandKeys) {
 		return
 	}
-	if !c.At.set {
+	if !n.Has("at") {
 		n.Problem("at is missing: say when, such as at: 1m")
 	}
 	if c.Run == "" {
@@ -142,7 +142,7 @@ func (e *daemonEvent) ReadNode(n configs.Node) {
 		}
 		return
 	}
-	if !e.At.set {
+	if !n.Has("at") {
 		n.Problem("at is missing: say when, such as at: 2h")
 	}
 	if e.Reload != nil && e.Fails.set && !e.Reload.Fails.set {

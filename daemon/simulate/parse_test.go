@@ -37,6 +37,7 @@ accounts:
       - {id: i-1, kind: instnace, rate: {amount: "2"}}
       - {id: i-2, lump: {amount: "3000", covers: 30d}}
       - {id: i-3, attached: [v-9]}
+      - {id: i-4, kind: instnace}
     timeline:
       - {at: 1h, id: i-1, signals: missing}
       - {at: 1h, id: i-1, reclaim: perhaps}
@@ -82,23 +83,23 @@ expect:
 	}
 	got := err.Error()
 	for _, want := range []string{
-		`story.yaml:2: start: write RFC 3339`, `:3: for: "a while" is not a duration`, `:4: unknown key "pol": did you mean poll?`,
+		`story.yaml:2: start: "6 March" is not a time`, `:3: for: "a while" is not a duration`, `:4: unknown key "pol": did you mean poll?`,
 		`:6: mode: "enforced" is not a mode`, `:7: defaults.ttl: "5" has no unit`, `:8: ceilings: not supported yet`,
 		`:14: accounts.lab.balance: not supported yet`, `:12: accounts.lab.mode`,
 		`:16: accounts.lab.resources[0]: id is missing`, `:17: accounts.lab.resources[1].rate: per is missing`,
-		`:18: accounts.lab.resources[2].lump: not supported yet`, `:21: accounts.lab.timeline[0].signals: not supported yet`,
-		`:22: accounts.lab.timeline[1].reclaim: write true, stop`, `:23: accounts.lab.timeline[2]: write one thing`,
-		`:24: accounts.lab.timeline[3]: at is missing`, `:26: accounts.lab.faults[0].call: "relase" is not a call`,
-		`:27: accounts.lab.faults[1].call: calls of signals are not supported yet`, `:28: accounts.lab.faults[2].reply: unknown "unreachble": did you mean unreachable?`,
-		`:29: accounts.lab.faults[3]: reply is missing`, `:31: commands[0]: at is missing`, `:32: commands[1].run: "kubectl" is not a program`,
-		`:33: commands[2].slack: not supported yet`, `:34: commands[3].run: a quote is not closed`, `:36: daemon[0].restore: not supported yet`,
-		`:37: daemon[1].crash_at: write intended or issued`, `:38: daemon[2]: write one thing`, `:42: channels.slack.faults[0].reply: write`,
-		`:44: expect[0].released: "i-1" is not ACCOUNT/ID`, `:45: expect[1].contains: does not go with released`,
-		`:46: expect[2].is: "blokced" is none of`, `:47: expect[3].finding: idle_empty is not supported yet`,
-		`:48: expect[4].finding: "orphan" is none of`, `:49: expect[5].egress: not supported yet`, `:50: expect[6].between[0]: "2" is not an amount`,
-		`:51: expect[7].message: other services are not supported yet`, `:52: expect[8].reason: ceiling is not supported yet`,
-		`:53: expect[9].calls: write one of count, never`, `:54: expect[10].released: "nowhere/i-1": there is no account nowhere`,
-		`:55: expect[11].exit: is is missing`, `:56: expect[12]: says nothing to expect`, `:57: expect[13]: is a number`,
+		`:17: accounts.lab.resources[1].rate: per is missing`, `:20: accounts.lab.resources[4]: fake resource "i-4": kind: "instnace" is not one`, `:19: accounts.lab.resources[3]: resource "i-3": attached`, `:18: accounts.lab.resources[2].lump: not supported yet`, `:22: accounts.lab.timeline[0].signals: not supported yet`,
+		`:23: accounts.lab.timeline[1].reclaim: write true, stop`, `:24: accounts.lab.timeline[2]: write one thing`,
+		`:25: accounts.lab.timeline[3]: at is missing`, `:27: accounts.lab.faults[0].call: "relase" is not a call`,
+		`:28: accounts.lab.faults[1].call: calls of signals are not supported yet`, `:29: accounts.lab.faults[2].reply: unknown "unreachble": did you mean unreachable?`,
+		`:30: accounts.lab.faults[3]: reply is missing`, `:32: commands[0]: at is missing`, `:33: commands[1].run: "kubectl" is not a program`,
+		`:34: commands[2].slack: not supported yet`, `:35: commands[3].run: a quote is not closed`, `:37: daemon[0].restore: not supported yet`,
+		`:38: daemon[1].crash_at: write intended or issued`, `:39: daemon[2]: write one thing`, `:43: channels.slack.faults[0].reply: write`,
+		`:45: expect[0].released: "i-1" is not ACCOUNT/ID`, `:46: expect[1].contains: does not go with released`,
+		`:47: expect[2].is: "blokced" is none of`, `:48: expect[3].finding: idle_empty is not supported yet`,
+		`:49: expect[4].finding: "orphan" is none of`, `:50: expect[5].egress: not supported yet`, `:51: expect[6].between[0]: "2" is not an amount`,
+		`:52: expect[7].message: other services are not supported yet`, `:53: expect[8].reason: ceiling is not supported yet`,
+		`:54: expect[9].calls: write one of count, never`, `:55: expect[10].released: "nowhere/i-1": there is no account nowhere`,
+		`:56: expect[11].exit: is is missing`, `:57: expect[12]: says nothing to expect`, `:58: expect[13]: is a number`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("not told: %s", want)

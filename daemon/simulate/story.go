@@ -130,7 +130,7 @@ func (s *Story) head(root configs.Node) {
 	switch {
 	case f.Start.set && f.Start.abs.IsZero():
 		root.At("start", "write RFC 3339, such as 2026-03-06T18:00:00+08:00: offsets count from it")
-	case !f.Start.set:
+	case !root.Has("start"):
 		root.Problem("start is missing: write when the story begins, such as start: 2026-03-06T18:00:00+08:00")
 	}
 	s.start, s.zone = f.Start.abs, f.Start.abs.Location()
@@ -139,9 +139,9 @@ func (s *Story) head(root configs.Node) {
 	}
 	s.length = f.For.Duration
 	switch {
-	case !f.For.set:
+	case !root.Has("for"):
 		root.Problem("for is missing: say how long the story is, such as for: 72h")
-	case s.length <= 0 || s.length > mostFor:
+	case f.For.set && (s.length <= 0 || s.length > mostFor):
 		root.At("for", "write from 1s to 366d")
 	}
 	if f.Accounts.IsZero() {
@@ -152,7 +152,7 @@ func (s *Story) head(root configs.Node) {
 // times resolves the offsets of what happens.
 func (s *Story) times() {
 	late := func(n configs.Node, at time.Duration) {
-		if at > s.length {
+		if at > s.length && s.length > 0 {
 			n.Problem("%s is after the story's end at %s", offsetText(at), offsetText(s.length))
 		} else if at < 0 {
 			n.Problem("%s is before the story begins", offsetText(at))

@@ -254,6 +254,13 @@ func (r *runner) sawRelease(at time.Duration, l *life, x guard.Release) {
 		}
 		e.Spend, e.Text = strings.Join(sums, " + "), c.Proof
 	}
+	if (!had || old.ID != x.ID) && x.State != guard.ReleasePlanned {
+		// Planned and noticed became durable together.
+		p := e
+		p.Event, p.State, p.Spend = evRelease+string(guard.ReleasePlanned), string(guard.ReleasePlanned), ""
+		p.Reason, p.Text = string(x.Cause), x.Why
+		r.book.add(at, p)
+	}
 	r.book.add(at, e)
 	if x.State != guard.ReleaseIssued { // see gate
 		r.crashAt(l, string(x.State), id)

@@ -51,7 +51,7 @@ func parseSpan(s string) (time.Duration, error) {
 	return sum, nil
 }
 
-// span is a duration of zero or more; set tells that the file has it.
+// span is a duration of zero or more; set tells that the file has one.
 type span struct {
 	time.Duration
 	set bool
@@ -63,7 +63,7 @@ func (s *span) UnmarshalText(b []byte) error {
 	if err == nil && d < 0 {
 		err = errors.New("a duration cannot be negative here")
 	}
-	*s = span{d, true}
+	*s = span{d, err == nil}
 	return err
 }
 
@@ -98,16 +98,15 @@ type when struct {
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (w *when) UnmarshalText(b []byte) error {
-	w.set = true
 	if at, err := time.Parse(time.RFC3339Nano, string(b)); err == nil {
-		w.abs = at
+		w.abs, w.set = at, true
 		return nil
 	}
 	var s step
 	if err := s.UnmarshalText(b); err != nil {
 		return fmt.Errorf("%q is not a time: write an offset from the start such as 90m, 2h30m or 3d, or RFC 3339 such as 2026-03-06T18:00:00+08:00", clip(string(b)))
 	}
-	w.offset = s.Duration
+	w.offset, w.set = s.Duration, true
 	return nil
 }
 
