@@ -131,7 +131,9 @@ type Resource struct {
 	GPUModel string            `json:"gpu_model,omitzero"`
 	Spot     bool              `json:"spot,omitzero"`
 	Tags     map[string]string `json:"tags,omitzero"`
-	SizeGB   int64             `json:"size_gb,omitzero"`
+	// TagsUntold: this reading said nothing of tags, which is not that there are none.
+	TagsUntold bool  `json:"tags_untold,omitzero"`
+	SizeGB     int64 `json:"size_gb,omitzero"`
 
 	// Rate is what it bills while it runs (or exists); StoppedRate while stopped.
 	// The rate of attached children is theirs, not in here.

@@ -104,6 +104,12 @@ func (f Facts) action(r Rules, cause guard.Cause) (act guard.Action, why string)
 // when due.
 func (l limit) judge(r Rules, f Facts) Outcome {
 	action, why := f.action(r, l.cause)
+	if action == guard.ActStop && f.Observed.Resource.State == guard.StateStopped {
+		if !l.cause.HardCap() {
+			return Outcome{} // what the limit asked for is done
+		}
+		action, why = guard.ActAlert, "it is stopped already, and what is left of it goes on billing, so guard only tells"
+	}
 	enforce := f.Mode == guard.Enforce && action != guard.ActAlert
 	due := f.due(r, l, enforce)
 	lead := f.grace(r)
@@ -113,9 +119,6 @@ func (l limit) judge(r Rules, f Facts) Outcome {
 	notice := due.Add(-lead)
 	if f.At.Before(notice) {
 		return Outcome{Next: notice}
-	}
-	if action == guard.ActStop && f.Observed.Resource.State == guard.StateStopped {
-		return Outcome{} // what the limit asked for is done
 	}
 	protection := f.Protection(r)
 

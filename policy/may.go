@@ -63,6 +63,9 @@ func (f Facts) Untouchable() string {
 	if d := Foreign(r, f.Deployment); d != "" {
 		return fmt.Sprintf("another guard (deployment %s) keeps it", d)
 	}
+	if r.TagsUntold {
+		return "the provider does not tell its tags, so nobody knows whose it is"
+	}
 	if why, ok := f.May.Allows(r, f.Lease != nil && f.Lease.NoGPUOK); !ok {
 		return why
 	}

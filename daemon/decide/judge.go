@@ -6,6 +6,7 @@ import (
 
 	"guard"
 	"guard/policy"
+	"guard/policy/presence"
 	"guard/policy/release"
 	"guard/store"
 )
@@ -38,7 +39,7 @@ func (l *Loop) Judge(tx *store.Tx, at guard.Instant, r guard.Release, fresh *gua
 	}
 	if fresh != nil && f.Observed != nil {
 		o := *f.Observed
-		o.Resource = *fresh
+		o.Resource = presence.Known(o.Resource, *fresh)
 		f.Observed = &o
 	}
 	f.Release = &r

@@ -64,6 +64,7 @@ func merge(o guard.Observed, known bool, s sighting) (guard.Observed, news) {
 		return o, newsNone
 	}
 	next := o
+	fresh = presence.Known(o.Resource, fresh)
 	if !o.Resource.Created.IsZero() {
 		fresh.Created = o.Resource.Created // the first telling counts
 	}

@@ -115,6 +115,8 @@ func (l *Loop) fold(at guard.Instant, r guard.Release, k *look, o guard.Observed
 			out.Err = fmt.Errorf("%w: %s was created at %s, and what is there now at %s", guard.ErrConflict, r.Target, r.Created.UTC().Format(time.RFC3339), res.Created.UTC().Format(time.RFC3339))
 			return o, out, nil
 		}
+		// Kept, so that decide does not plan again what this reading is judged to forbid.
+		n.Resource = presence.Refresh(n.Resource, res)
 		return n, out, &res
 	case presence.VerdictNotSame:
 		out.Found = release.Other

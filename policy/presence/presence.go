@@ -73,6 +73,36 @@ func Same(observed, fresh guard.Resource) bool {
 	return SameCreation(observed.Created, fresh.Created)
 }
 
+// Known is a fresh reading in which what the provider does not tell this time is as
+// it was known: a field that is missing once takes nothing away. It is for two
+// readings of the same thing.
+func Known(known, fresh guard.Resource) guard.Resource {
+	if fresh.TagsUntold {
+		fresh.Tags, fresh.TagsUntold = known.Tags, known.TagsUntold
+	}
+	if fresh.HasGPU == guard.Unknown && fresh.GPUs == 0 {
+		fresh.HasGPU, fresh.GPUs = known.HasGPU, known.GPUs
+	}
+	if fresh.GPUModel == "" {
+		fresh.GPUModel = known.GPUModel
+	}
+	if fresh.StopSaves == guard.StopUnknown {
+		fresh.StopSaves = known.StopSaves
+	}
+	return fresh
+}
+
+// Refresh brings what is known of a thing up to date with a fresh reading of it, in
+// all that says whether guard may touch it and how. What it costs stays: only the
+// loop that observes turns that into changes for the meter.
+func Refresh(known, fresh guard.Resource) guard.Resource {
+	fresh = Known(known, fresh)
+	known.Tags, known.TagsUntold = fresh.Tags, fresh.TagsUntold
+	known.HasGPU, known.GPUs, known.GPUModel = fresh.HasGPU, fresh.GPUs, fresh.GPUModel
+	known.ReleaseProtected, known.StopProtected, known.StopSaves = fresh.ReleaseProtected, fresh.StopProtected, fresh.StopSaves
+	return known
+}
+
 // SameCreation reports whether two creation times can be of one thing. One that
 // is not known contradicts nothing.
 func SameCreation(a, b time.Time) bool {
