@@ -68,10 +68,12 @@ func Rehearse(r Rehearsal) (*Config, error) {
 	listed := false
 	if !r.Over.IsZero() {
 		own := r.Over.d.file
+		// Over a file maps are merged too. Alone the keys mean what they mean in a
+		// guard.yaml, where a map replaces the default.
+		d.file, d.merging = own, name != ""
 		if name == "" {
 			name = own
 		}
-		d.file, d.merging = own, true
 		f.Accounts, listed = d.over(r.Over, f.Accounts, &f)
 	}
 	c := &Config{File: name, Mode: modeOf(f.Mode), Ledger: Ledger{f.Ledger.Backend, d.path(f.Ledger.Path)},
