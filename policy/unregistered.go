@@ -25,6 +25,9 @@ func unregistered(r Rules, f Facts) Outcome {
 	if tell := since.Add(r.Unregistered.After); f.At.Before(tell) {
 		return Outcome{Next: tell}
 	}
+	if counted := o.FirstSeen.Add(solving); len(f.Spend.Totals) == 0 && f.At.Before(counted) {
+		return Outcome{Next: counted} // what it has cost is moments away
+	}
 	v := f.verdict(guard.RuleUnregistered, since)
 	price := "at an unknown price"
 	if h, ok := f.hourly(); ok {
