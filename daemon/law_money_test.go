@@ -50,7 +50,7 @@ func TestLawOddPrice(t *testing.T) {
 						t.Fatalf("the deadline is %v at %s", d, w.offset())
 					}
 				}
-				w.until(3 * time.Hour)
+				w.until(40 * time.Minute)
 				w.untouched("lab")
 				it := w.item("lab/i-1")
 				if it.Spend == nil || *it.Spend != spentText(w.spent("lab", "i-1")) {

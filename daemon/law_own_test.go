@@ -108,24 +108,24 @@ func TestLawEnforceFortyOverdue(t *testing.T) {
 	w := newWorld(t, observe, lab(gpu("i", "1", func(r *fake.Resource) { r.Count = 40 })))
 	w.until(time.Minute)
 	for i := range 40 {
-		r := wire.RegisterRequest{ID: fmt.Sprintf("lab/i-%03d", i+1), TTL: "1h", Grace: "20m"}
+		r := wire.RegisterRequest{ID: fmt.Sprintf("lab/i-%03d", i+1), TTL: "5m", Grace: "20m"}
 		if i%2 > 0 {
-			r.TTL, r.Budget = "9d", "1USD"
+			r.TTL, r.Budget = "9d", "0.20USD"
 		}
 		w.register(r)
 	}
-	w.until(3 * time.Hour)
+	w.until(30 * time.Minute)
 	w.untouched("lab")
 	if err := w.reload(enforce); err != nil {
 		t.Logf("refused: %v", err) // which is right, too, where --accept is built
 		return
 	}
-	w.until(3*time.Hour + 19*time.Minute + 50*time.Second)
+	w.until(30*time.Minute + 19*time.Minute + 50*time.Second)
 	w.untouched("lab")
-	w.until(3*time.Hour + 30*time.Minute)
+	w.until(52 * time.Minute)
 	for i := range 40 {
 		id := fmt.Sprintf("i-%03d", i+1)
-		w.gone("lab", id, 3*time.Hour+20*time.Minute, 3*time.Hour+25*time.Minute)
+		w.gone("lab", id, 50*time.Minute, 52*time.Minute)
 		if len(w.said("lab/"+id)) == 0 {
 			t.Errorf("%s: no notice", id)
 		}
@@ -182,7 +182,7 @@ func TestLawSurprise(t *testing.T) {
 	for i := 12; i < 20; i++ {
 		w.truth("lab", fmt.Sprintf("i-%03d", i+1), fake.TruthGone)
 	}
-	w.until(3 * time.Hour)
+	w.until(100 * time.Minute)
 	gone, blocked := 0, 0
 	for i := range 12 {
 		id := fmt.Sprintf("i-%03d", i+1)

@@ -249,7 +249,7 @@ func TestLawOrders(t *testing.T) {
 func TestLawToldOnceOverRestarts(t *testing.T) {
 	t.Parallel()
 	s := lab()
-	for i := range 25 {
+	for i := range 8 {
 		v := fmt.Sprintf("v-%02d", i)
 		s.Resources = append(s.Resources, disk(v, 10, false), gpu(fmt.Sprintf("i-%02d", i), "1", func(r *fake.Resource) { r.Attached = []string{v} }))
 		s.Timeline = append(s.Timeline, fake.Event{At: 10 * time.Minute, ID: fmt.Sprintf("i-%02d", i), Delete: true})
@@ -258,12 +258,12 @@ func TestLawToldOnceOverRestarts(t *testing.T) {
 	w.until(100 * time.Minute)
 	before := len(w.channel.posts)
 	w.finding(true, guard.RuleOrphanVolume, "lab/v-07")
-	for i := range 8 {
+	for i := range 5 {
 		if err := w.daemon.Reload(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		w.until(w.offset() + 7*time.Minute)
-		w.at = w.at.Add(time.Duration(i) * 25 * time.Minute)
+		w.at = w.at.Add(time.Duration(i) * 45 * time.Minute)
 		w.boot()
 		w.until(w.offset() + 3*time.Minute)
 	}
@@ -302,7 +302,7 @@ func TestLawEachOnItsOwn(t *testing.T) {
 	for i := range tags {
 		w.register(wire.RegisterRequest{ID: fmt.Sprintf("lab/t-%d", i), Budget: "2USD"})
 	}
-	w.until(4 * time.Hour)
+	w.until(3*time.Hour + 2*time.Minute)
 	w.gone("lab", "n-001", 3*time.Hour+time.Minute, 3*time.Hour+2*time.Minute)
 	w.truth("lab", "n-002", fake.TruthRunning)
 	w.gone("lab", "init", 90*time.Minute-45*time.Second, 90*time.Minute) // 5 of 2 an hour, from the provider's start

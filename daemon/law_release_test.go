@@ -324,13 +324,13 @@ func TestLawIdentityChangesMidRelease(t *testing.T) {
 // call each, no alarm, all proven.
 func TestLawFortyAtOnce(t *testing.T) {
 	t.Parallel()
-	due := 3*time.Hour + time.Minute
+	due := 20*time.Minute + time.Minute
 	s := lab(gpu("i", "2", func(r *fake.Resource) { r.Count = 40 }))
 	s.Faults = []fake.Fault{{Call: fake.CallGet, From: due + time.Second, For: 4 * time.Minute, Reply: fake.Reply{Status: 429, RetryAfter: "15"}}}
 	w := story(t, s)
 	w.until(time.Minute)
 	for i := range 40 {
-		w.register(wire.RegisterRequest{ID: fmt.Sprintf("lab/i-%03d", i+1), TTL: "3h"})
+		w.register(wire.RegisterRequest{ID: fmt.Sprintf("lab/i-%03d", i+1), TTL: "20m"})
 	}
 	w.until(due - time.Second)
 	w.untouched("lab")
@@ -359,19 +359,19 @@ func TestLawFortyAtOnce(t *testing.T) {
 // of those done: none runs on, none is told to end more than three times.
 func TestLawMassRelease(t *testing.T) {
 	t.Parallel()
-	const n = 300
+	const n = 60
 	s := lab(gpu("i", "2", func(r *fake.Resource) { r.Count = n; r.Tags = map[string]string{"project": "x"} }), gpu("other", "2"))
 	for i := 0; i < n; i += 10 {
 		s.Faults = append(s.Faults, fake.Fault{Call: fake.CallRelease, ID: fmt.Sprintf("i-%03d", i+1), Times: 1,
 			Reply: fake.Reply{TimesOut: i%20 == 0, DoneButTimesOut: i%20 != 0}})
 	}
 	w := story(t, s)
-	w.until(6 * time.Minute)
+	w.until(2 * time.Minute)
 	a, err := w.client.Release(t.Context(), wire.ReleaseRequest{All: true, Match: map[string]string{"project": "x"}})
 	if err != nil || len(a.Results) != n {
 		t.Fatalf("%d ordered, %v", len(a.Results), err)
 	}
-	w.until(20 * time.Minute)
+	w.until(12 * time.Minute)
 	for i := range n {
 		id := fmt.Sprintf("i-%03d", i+1)
 		w.truth("lab", id, fake.TruthGone)
