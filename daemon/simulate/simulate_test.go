@@ -5,6 +5,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,5 +71,34 @@ func TestScenarios(t *testing.T) {
 				t.Error("the story expects nothing")
 			}
 		})
+	}
+}
+
+// TestReadme: the table of cases names every story, and no story that is not there.
+func TestReadme(t *testing.T) {
+	const dir = "../../configs/scenarios/"
+	readme, err := os.ReadFile(dir + "README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(string(readme), -1) {
+		if _, err := os.Stat(dir + m[1]); err != nil {
+			t.Error(err)
+		}
+	}
+	files, _ := filepath.Glob(dir + "*.yaml")
+	for _, f := range files {
+		if !strings.Contains(string(readme), "("+filepath.Base(f)+")") {
+			t.Errorf("the README does not tell of %s", filepath.Base(f))
+		}
+	}
+	cases := regexp.MustCompile(`(?m)^\| .*$`).FindAllString(string(readme), -1)
+	for _, id := range strings.Fields("REL-01 REL-02 REL-04 REL-05 REL-07 REL-08 REL-10 REL-11 REL-13 REL-14 REL-16 REL-17 REL-18 REL-20 " +
+		"API-01 API-03 API-04 API-06 API-07 SPOT-01 SPOT-04 ORPH-01 ORPH-02 ORPH-04 ORPH-06 IDLE-01 IDLE-17 EGR-01 EGR-03 EGR-04 " +
+		"PRC-01 PRC-02 PRC-03 PRC-05 BUD-01 BUD-03 ALR-01 ALR-03 ALR-04 ALR-05 ALR-07 ALR-08 STO-01 STO-02 STO-04 SCH-01 SCH-04 " +
+		"UX-02 UX-03 UX-04 UX-06 OWN-01 OWN-02 OWN-03 OWN-04 OWN-05 OWN-06 OWN-07 OWN-08 OWN-09 OWN-10 OWN-11 OWN-12 OWN-13") {
+		if !slices.ContainsFunc(cases, func(row string) bool { return strings.Contains(row, id) }) {
+			t.Errorf("the README does not tell of case %s", id)
+		}
 	}
 }
