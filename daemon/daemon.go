@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -117,7 +118,7 @@ func (d *Daemon) Reload(ctx context.Context) error {
 	if err := d.adopt(ctx, g, at); err != nil {
 		return fmt.Errorf("reload: %w", err)
 	}
-	return d.journal(ctx, at, "reloaded", fmt.Sprintf("the configuration was read again: %d accounts", len(g.accounts)))
+	return d.journal(ctx, at, "reloaded", "the configuration was read again; accounts: "+strings.Join(g.names(), ", "))
 }
 
 func (d *Daemon) reload(ctx context.Context) (*generation, error) {

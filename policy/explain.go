@@ -75,7 +75,11 @@ func (f Facts) limitLines(r Rules) []string {
 	lines := []string{fmt.Sprintf("Registered by %s at %s for %s; at a limit: %s; grace %s.", orNone(f.Lease.Owner), f.stamp(f.Lease.RegisteredAt),
 		orNone(f.Lease.Purpose), f.Lease.OnLimit, span(f.grace(r)))}
 	if end := f.Lease.ExpiresAt; !end.IsZero() {
-		lines = append(lines, fmt.Sprintf("Expiry: %s, in %s.", f.stamp(end), span(end.Sub(f.At))))
+		when := "in " + span(end.Sub(f.At))
+		if end.Before(f.At) {
+			when = span(f.At.Sub(end)) + " ago"
+		}
+		lines = append(lines, fmt.Sprintf("Expiry: %s, %s.", f.stamp(end), when))
 	}
 	if f.Lease.Budget.IsSet() {
 		spent := amounts(f.Spend.Totals)

@@ -109,8 +109,8 @@ func (l *Loop) still(f policy.Facts, v policy.Verdict, o guard.Finding, c *chang
 	}
 	// What is not reached any more may be said again when it is.
 	o.Said, o.Urgent, o.Lease, o.Wastes = said, v.Urgent, v.Lease, v.Wastes
+	o.Title, o.Facts = last.Title, v.Facts
 	if fresh {
-		o.Title, o.Facts = last.Title, v.Facts
 		stages[v.Rule] = since(last.Name, f.At)
 		c.told = append(c.told, told{o.ID, stages[v.Rule], policy.Told(o, last, f.At), false})
 		c.entries = append(c.entries, entry(f, "told", o.Rule, last.Title))

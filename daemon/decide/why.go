@@ -50,7 +50,11 @@ func (l *Loop) releaseLines(f policy.Facts) []string {
 		lines = append(lines, fmt.Sprintf("It is blocked since %s (%s): %s. Looked at again at %s.", stamp(r.BlockedAt), r.Reason, r.LastError, stamp(r.NextAt)))
 	}
 	if r.Attempt > 0 {
-		lines = append(lines, fmt.Sprintf("%d calls, %d of them answered; intended at %s, accepted at %s.", r.Attempt, r.Calls, stamp(r.IntendedAt), stamp(r.IssuedAt)))
+		line := fmt.Sprintf("Calls made: %d, answered: %d; intended at %s", r.Attempt, r.Calls, stamp(r.IntendedAt))
+		if !r.IssuedAt.IsZero() {
+			line += ", accepted at " + stamp(r.IssuedAt)
+		}
+		lines = append(lines, line+".")
 	}
 	if r.Cause != guard.CausePerson {
 		foreseen := "foreseen"
