@@ -136,26 +136,6 @@ func (w *world) said(part string) []guard.Message {
 	return out
 }
 
-// queued are all messages that were ever written, delivered or not.
-func (w *world) queued() []guard.Message {
-	w.t.Helper()
-	var out []guard.Message
-	err := w.ledger.View(context.Background(), func(v *store.View) error {
-		out = nil
-		for m, err := range v.Outbox.All("") {
-			if err != nil {
-				return err
-			}
-			out = append(out, m)
-		}
-		return nil
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return out
-}
-
 func (w *world) reload(config string) error {
 	w.config = config
 	return w.daemon.Reload(w.t.Context())
