@@ -1,7 +1,6 @@
 package daemon_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"guard"
 	"guard/daemon/wire"
 	"guard/providers/fake"
-	"guard/store"
 )
 
 // lab is a script of the account "lab" with these resources.
