@@ -134,7 +134,7 @@ func TestExpectations(t *testing.T) {
 // TestCommands: a command that fails without a word, or works where it should not,
 // fails the story.
 func TestCommands(t *testing.T) {
-	for _, c := range []struct{ command, want string }{
+	cases := []struct{ command, want string }{
 		{"{at: 1h, run: guard ls, prints: [lab, EVAL]}", ""},
 		{"{at: 1h, run: guard ls, prints: [zebra]}", `does not print "zebra"`},
 		{"{at: 1h, run: guard ls, not_prints: [eval]}", `prints "eval"`},
@@ -143,9 +143,18 @@ func TestCommands(t *testing.T) {
 		{"{at: 1h, run: guard extend lab/i-9 --by 2h, may_fail: true}", ""},
 		{"{at: 1h, run: guard extend lab/i-9 --by 2h, fails: i-9}", ""},
 		{"{at: 1h, run: guard extend lab/i-9 --by 2h, fails: zebra}", `without "zebra"`},
-	} {
-		got := failures(play(t, tale+"  - "+c.command+"\n"))
-		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+	}
+	text := strings.Replace(tale, "for: 5h", "for: 61m", 1)
+	for _, c := range cases {
+		text += "  - " + c.command + "\n"
+	}
+	told := map[int]string{}
+	for _, f := range play(t, text).Failures {
+		told[f.Line] += f.Text
+	}
+	for i, c := range cases {
+		got := told[strings.Count(tale, "\n")+1+i]
+		if c.want == "" && got != "" || c.want != "" && got == "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s: got  %s\nwant %q", c.command, got, c.want)
 		}
 	}
