@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -107,7 +108,8 @@ func runInStory(ctx context.Context, c simulate.Command) int {
 		return run(ctx, c.Out, c.Err, c.Args[1:]...)
 	}
 	w := cli.IO{Out: c.Out, Err: c.Err, Dial: func(addr string) (*client.Client, error) {
-		return client.New(client.Options{Addr: addr, Transport: c.Transport})
+		// A story's daemon answers on this goroutine: a slow machine is not a dead daemon.
+		return client.New(client.Options{Addr: addr, Transport: c.Transport, Timeout: time.Hour})
 	}}
 	return cli.Run(ctx, w, c.Args[1:]...)
 }

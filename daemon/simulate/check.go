@@ -446,7 +446,7 @@ func (r *runner) firsts(e *expectation) verdict {
 
 // spend judges what guard says that something has cost.
 func (r *runner) spend(ctx context.Context, e *expectation) verdict {
-	c, err := client.New(client.Options{Transport: r.transport(admin)})
+	c, err := client.New(client.Options{Transport: r.transport(admin), Timeout: time.Hour})
 	if err != nil {
 		return badf("%v", err)
 	}

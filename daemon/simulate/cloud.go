@@ -77,6 +77,9 @@ type relaunchPart struct {
 	Times  number `yaml:"times"`
 }
 
+// mostAlike bounds count: a story is not a load test.
+const mostAlike = 20_000
+
 type resourcePart struct {
 	node configs.Node
 	resourceKeys
@@ -114,8 +117,13 @@ type resourceKeys struct {
 // ReadNode implements configs.NodeReader.
 func (r *resourcePart) ReadNode(n configs.Node) {
 	r.node = n
-	if n.Decode(&r.resourceKeys) && r.ID == "" {
+	switch {
+	case !n.Decode(&r.resourceKeys):
+	case r.ID == "":
 		n.Problem("id is missing")
+	case r.Count.n > mostAlike:
+		n.At("count", "at most %d alike", mostAlike)
+		r.Count.n = 1
 	}
 }
 

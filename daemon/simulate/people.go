@@ -123,6 +123,9 @@ func (r *runner) run(ctx context.Context, user string, args []string) (status in
 	if user == "" {
 		user = admin
 	}
+	if own := r.rehearsal.File; args[0] == "guardd" && len(args) == 2 && args[1] == "check" && own != "" {
+		args = append(args[:2:2], "--config", own)
+	}
 	var stdout, stderr bytes.Buffer
 	status = r.o.Run(ctx, Command{Args: args, Out: &stdout, Err: &stderr, Transport: r.transport(user)})
 	r.drain()

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"guard/cmd/guard/cli"
 	"guard/daemon/client"
@@ -18,7 +19,7 @@ import (
 // run is the command tree that cmd/guardd hands in.
 func run(ctx context.Context, c simulate.Command) int {
 	return cli.Run(ctx, cli.IO{Out: c.Out, Err: c.Err, Dial: func(addr string) (*client.Client, error) {
-		return client.New(client.Options{Addr: addr, Transport: c.Transport})
+		return client.New(client.Options{Addr: addr, Transport: c.Transport, Timeout: time.Hour})
 	}}, c.Args[1:]...)
 }
 
