@@ -37,6 +37,9 @@ type Options struct {
 	Channels func(*configs.Config) ([]notify.Channel, error)
 	// Backup writes a proven copy of the ledger to a file; nil where there is no file.
 	Backup func(ctx context.Context, path string) error
+	// Parallel is how many release calls an account has out at once; zero is a
+	// sensible number.
+	Parallel int
 	// Boot tells this boot of the machine from others (see Boot).
 	Boot string
 	// Now tells the time; Wait lets it pass (see Scheduler.Run).

@@ -181,7 +181,7 @@ func (d *Daemon) wire(g *generation, missing []string) {
 		g.decide)
 	releases := func(name string, a *providers.Account) {
 		judging, calling := release.New(release.Config{Ledger: o.Ledger, AccountName: name, Account: a, Judge: g.decide,
-			Verify: rules.Verify, ForcedUnprotect: rules.Limits.ForcedUnprotect, Channels: channels, Zone: zone,
+			Verify: rules.Verify, ForcedUnprotect: rules.Limits.ForcedUnprotect, Parallel: o.Parallel, Channels: channels, Zone: zone,
 			Kick: kick, Sweep: sweep, Log: o.Log})
 		g.loops = append(g.loops, judging, calling)
 	}

@@ -153,7 +153,6 @@ func (l limit) judge(r Rules, f Facts) Outcome {
 		v.Stages = append(v.Stages, Stage{Name: "would " + verb,
 			Title: fmt.Sprintf("%s: would %s now: %s", f.name(), verb, l.reached),
 			Lines: append([]string{"The account is in observe mode, so guard does nothing. It goes on billing."}, f.costLines()...)})
-		v.Urgent = true
 	}
 	return Outcome{Verdicts: []Verdict{v}, Next: next}
 }

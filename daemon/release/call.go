@@ -1,10 +1,13 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,7 +19,7 @@ import (
 )
 
 const (
-	// parallel is how many calls of one account are out at once.
+	// parallel is how many calls of one account are out at once, unless configured.
 	parallel = 8
 	// callTimeout bounds one call; what it had done by then is not known.
 	callTimeout = 25 * time.Second
@@ -36,7 +39,7 @@ func (c *Caller) Once(ctx context.Context, at guard.Instant) (guard.Instant, err
 		return at.Add(soon), fmt.Errorf("%s: read the ledger: %w", c.Name(), err)
 	}
 	var g errgroup.Group
-	g.SetLimit(parallel)
+	g.SetLimit(cmp.Or(c.Parallel, parallel))
 	errs := make([]error, len(ready))
 	for i, r := range ready {
 		if ctx.Err() != nil {
@@ -54,7 +57,8 @@ func (c *Caller) Once(ctx context.Context, at guard.Instant) (guard.Instant, err
 	return guard.Instant{}, nil
 }
 
-// ready is the pending calls whose intent is in the ledger, exactly as made.
+// ready is the pending calls whose intent is in the ledger, exactly as made; what
+// was due first goes first.
 func (c *Caller) ready(ctx context.Context, pending map[string]call) ([]order, error) {
 	var out []order
 	var drop []string
@@ -87,6 +91,9 @@ func (c *Caller) ready(ctx context.Context, pending map[string]call) ([]order, e
 	for _, id := range drop {
 		c.flight.done(id)
 	}
+	slices.SortFunc(out, func(a, b order) int {
+		return cmp.Or(a.release.Due.Compare(b.release.Due), strings.Compare(a.release.ID, b.release.ID))
+	})
 	return out, nil
 }
 

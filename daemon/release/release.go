@@ -43,8 +43,11 @@ type Config struct {
 	// ForcedUnprotect lets the provider's protection be stripped where the lease
 	// allows it too.
 	ForcedUnprotect bool
-	Channels        []string
-	Zone            *time.Location
+	// Parallel is how many calls are out at once; zero is a sensible number, one
+	// makes a story tell the same every time.
+	Parallel int
+	Channels []string
+	Zone     *time.Location
 	// Kick asks the scheduler to run a loop now, Sweep asks for the account's
 	// volumes and the like to be listed soon; nil where nobody listens.
 	Kick  func(loop string)

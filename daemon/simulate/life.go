@@ -75,7 +75,7 @@ func (l *life) start(r *runner) error {
 	l.daemon, err = daemon.New(l.ctx, daemon.Options{
 		Ledger: l.ledger, Config: c, Load: func() (*configs.Config, error) { return configs.Rehearse(r.rehearsal) },
 		Factories: map[string]daemon.Factory{"fake": l.provider}, Channels: l.channels,
-		Boot: "simulated", Now: r.instant, Log: r.log, Version: "simulated",
+		Boot: "simulated", Parallel: 1, Now: r.instant, Log: r.log, Version: "simulated",
 	})
 	return err
 }
