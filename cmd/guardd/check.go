@@ -28,9 +28,6 @@ print every mistake in it with its line. No provider is called.`,
 			}
 			fmt.Fprintf(out, "%s is right: %s\n", file, accounts)
 			for _, a := range c.Accounts {
-				if _, err := priceBook(a); err != nil {
-					return fmt.Errorf("%w: %w", errFile, err)
-				}
 				fmt.Fprintf(out, "  %-20s %-8s %s\n", a.Name, a.Provider, a.Mode)
 			}
 			return nil

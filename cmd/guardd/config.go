@@ -14,7 +14,6 @@ import (
 	"guard/daemon/notify/slack"
 	"guard/providers"
 	"guard/providers/aws"
-	"guard/providers/prices"
 )
 
 // sections is how each provider's own part of an account is decoded, and
@@ -33,26 +32,7 @@ func newAWS(ctx context.Context, a configs.Account) (providers.Provider, error) 
 	if !ok {
 		return nil, fmt.Errorf("%w: the aws section was not decoded", guard.ErrInvalid)
 	}
-	book, err := priceBook(a)
-	if err != nil {
-		return nil, err
-	}
-	return aws.New(ctx, aws.Options{Name: a.Name, Config: section, Book: book})
-}
-
-// priceBook loads the account's price book; nil where it has none.
-func priceBook(a configs.Account) (*prices.Book, error) {
-	if a.Prices == "" {
-		return nil, nil
-	}
-	book, warnings, err := prices.Load(a.Prices)
-	if err != nil {
-		return nil, err
-	}
-	for _, w := range warnings {
-		slog.Warn("price book", "account", a.Name, "line", w.Line, "warning", w.Text)
-	}
-	return book, nil
+	return aws.New(ctx, aws.Options{Name: a.Name, Config: section, Book: a.Book})
 }
 
 // channels makes the channels of a configuration: the log always, Slack where it
