@@ -142,9 +142,6 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Addr is the address that the client was made for.
-func (c *Client) Addr() string { return c.addr }
-
 // call sends one request and decodes the answer. Errors are *UnreachableError,
 // *wire.Error or the context's.
 func call[T any](ctx context.Context, c *Client, method, path string, query url.Values, in any) (T, error) {
