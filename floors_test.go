@@ -102,7 +102,7 @@ func floor(importPath string) (int, bool) {
 		return 3, true
 	case "daemon":
 		return 4, true
-	case "daemon/simulate", "cmd/guard", "cmd/guard/cli", "cmd/guardd", "cmd/guardd/e2e":
+	case "daemon/simulate", "daemon/simulate/soak", "daemon/bench", "cmd/guard", "cmd/guard/cli", "cmd/guardd", "cmd/guardd/e2e":
 		return 5, true
 	}
 	switch {

@@ -11,7 +11,7 @@ import (
 
 // result puts together what came of the story.
 func (r *runner) result() *Result {
-	out := &Result{Events: r.book.sorted(), Failures: r.failures, Passed: r.passed}
+	out := &Result{Events: r.book.sorted(), Failures: r.failures, Passed: r.passed, History: r.history()}
 	slices.SortStableFunc(out.Failures, func(a, b Failure) int { return a.Line - b.Line })
 	failed := len(out.Failures)
 	end := r.story.length

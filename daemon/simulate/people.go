@@ -147,6 +147,7 @@ func (r *runner) command(ctx context.Context, c command) {
 	r.book.add(r.now, e)
 	line := c.node.Line()
 	said := strings.TrimSpace(out + "\n" + errOut)
+	r.ran = append(r.ran, Ran{r.now, string(c.Run), status, said})
 	ok := true
 	wrong := func(format string, args ...any) {
 		ok = false

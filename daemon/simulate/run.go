@@ -57,6 +57,7 @@ type Result struct {
 	Events   []Event
 	Failures []Failure
 	Passed   int // expectations that hold, commands that were checked included
+	History  *History
 }
 
 // runner plays one story.
@@ -83,6 +84,7 @@ type runner struct {
 	mu       sync.Mutex
 	calls    []call
 	posts    []posting
+	ran      []Ran
 	failures []Failure
 	passed   int
 }

@@ -195,14 +195,17 @@ func (c *Cloud) Gone(id string) time.Time {
 // Spend is what the thing has really cost until now, exactly, by the cloud's
 // own meter, and the currency. What is attached to it is not in it. Nil if there
 // never was one.
-func (c *Cloud) Spend(id string) (*big.Rat, string) {
+func (c *Cloud) Spend(id string) (*big.Rat, string) { return c.SpendAt(id, c.Now()) }
+
+// SpendAt is what Spend was at a time that is past.
+func (c *Cloud) SpendAt(id string, at time.Time) (*big.Rat, string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.find("", id)
 	if t == nil {
 		return nil, ""
 	}
-	return t.spend(c.script.Billing, c.now), t.currency
+	return t.spend(c.script.Billing, at), t.currency
 }
 
 // Tags are the tags that the thing really has.

@@ -1,0 +1,112 @@
+// Package soak plays stories that nobody wrote: a generator draws whole weeks of
+// fleets, prices, people, faults and crashes, the real daemon lives through them,
+// and a checker that trusts the fake cloud alone says what went wrong, law by
+// law. What fails is shrunk to a small scenario file.
+package soak
+
+import (
+	"time"
+
+	"guard"
+	"guard/providers/fake"
+)
+
+// Week is one generated story: a scenario file as data. All times in it are
+// offsets from Start, in the cloud's own time.
+type Week struct {
+	Seed   int64
+	Start  time.Time // its zone is the story's
+	Length time.Duration
+	Poll   time.Duration // of every account; 0: a minute
+	Sweep  time.Duration // 0: five minutes
+	// Grace is the default time between notice and release; Warn the warnings
+	// before an expiry; both as configuration. 0 and nil: guard's defaults.
+	Grace time.Duration
+	Warn  []time.Duration
+	// SurprisePercent and SurpriseHour bound unforeseen releases (law 7); 0: the
+	// defaults.
+	SurprisePercent, SurpriseHour int
+	Accounts                      []Account
+	Orders                        []Order
+	Hits                          []Hit
+	Slack                         []SlackFault
+}
+
+// Account is one account: its cloud, and how guard is told to treat it.
+type Account struct {
+	Mode   guard.Mode
+	Script fake.Script // Account, Resources, Timeline, Faults and the rest
+}
+
+// Verb is what a person orders.
+type Verb string
+
+// The verbs: those of guard's command line.
+const (
+	Register Verb = "register"
+	Extend   Verb = "extend"
+	Hold     Verb = "hold"
+	Unhold   Verb = "unhold"
+	Protect  Verb = "protect"
+	Release  Verb = "release"
+	Cancel   Verb = "cancel" // takes back an ordered release, where guard has such a verb
+)
+
+// Order is a command line of a person.
+type Order struct {
+	At   time.Duration
+	User string
+	Verb Verb
+	ID   string // ACCOUNT/ID
+	// TTL (register), By (extend, hold): how long. 0: not said.
+	TTL, By time.Duration
+	Budget  guard.Money // register: the cap; extend: what is added. Unset: not said.
+	Grace   time.Duration
+	NoGPU   bool // register: --no-gpu-ok
+}
+
+// Hit is something that happens to guard itself: one of the fields below At.
+type Hit struct {
+	At time.Duration
+	// Crash is a kill -9 now.
+	Crash bool
+	// CrashAt is a kill right after a release's state is durable ("planned",
+	// "noticed", "intended" …; "issued" after the call, before its result is).
+	// ID narrows it to one target, ACCOUNT/ID; At to from then on.
+	CrashAt guard.ReleaseState
+	ID      string
+	// Back is when the daemon starts again after the crash.
+	Back time.Duration
+	// Step is a step of guard's wall clock, Suspend a sleep of its machine.
+	Step, Suspend time.Duration
+	// Reload changes an account's mode.
+	Reload *Reload
+}
+
+// Reload is a new configuration: the same with one account's mode changed.
+type Reload struct {
+	Account string
+	Mode    guard.Mode
+}
+
+// SlackFault makes posts fail.
+type SlackFault struct {
+	From, For  time.Duration
+	Times      int
+	Status     int
+	RetryAfter int // seconds
+	Error      string
+	Stored     bool // kept, and answered as above all the same
+	TimesOut   bool // kept, and no answer comes
+}
+
+// Violation is a broken promise.
+type Violation struct {
+	Law  int    // of DESIGN.md; 0: none of them, but wrong
+	Kind string // "wrong release", "missed limit", "false hold", "spend", "message lost", "message repeated", "ledger", "crash"
+	At   time.Duration
+	ID   string
+	Text string // what, and what would be right
+	// Lost is the money that it cost, where it cost some.
+	Lost guard.Money
+}
