@@ -43,13 +43,13 @@ type Verb string
 
 // The verbs: those of guard's command line.
 const (
-	Register Verb = "register"
-	Extend   Verb = "extend"
-	Hold     Verb = "hold"
-	Unhold   Verb = "unhold"
-	Protect  Verb = "protect"
-	Release  Verb = "release"
-	Cancel   Verb = "cancel" // takes back an ordered release, where guard has such a verb
+	Register  Verb = "register"
+	Extend    Verb = "extend"
+	Hold      Verb = "hold"
+	Protect   Verb = "protect"
+	Release   Verb = "release"
+	Unhold    Verb = "unhold"
+	Unprotect Verb = "unprotect"
 )
 
 // Order is a command line of a person.
