@@ -200,7 +200,11 @@ func ParseRate(s string) (Rate, error) {
 	if !m.IsPositive() {
 		return Rate{}, fmt.Errorf("%w: price %q must be above zero", ErrInvalid, clip(s))
 	}
-	return Rate{Amount: m, Per: d, Unit: "machine", Source: "person"}, nil
+	r := Rate{Amount: m, Per: d, Unit: "machine", Source: "person"}
+	if !r.Known() {
+		return Rate{}, fmt.Errorf("%w: price %q is beyond any machine's; check the number and the period", ErrInvalid, clip(s))
+	}
+	return r, nil
 }
 
 // PerGPU returns the rate of n GPUs quoted at r for one.
