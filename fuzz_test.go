@@ -13,10 +13,16 @@ import (
 	"guard"
 )
 
+// The seeds stand here and not in testdata/fuzz: the top level has no such folder.
+
 // FuzzMoney: what is read as money is exactly what was written, through text and
 // through JSON; everything else is refused in a short sentence.
 func FuzzMoney(f *testing.F) {
-	for _, s := range []string{"2400CNY", " 2.5 usd ", "-0.000000000000000001 EUR", "0 JPY", "+7.10KWD", "1e9 USD", "1,000 USD", "NaN USD", "４０ USD", "40 XXX"} {
+	for _, s := range []string{
+		"2400CNY", " 2.5 usd ", "-0.00 CNY", "0 JPY", "+7.10KWD", "000000000000007.50 EUR", "0.000000000000000001XAU",
+		"999999999999999.999999999999999999 usd", "1000000000000000 USD", "1e9 USD", "0x1p-2 USD", "1,000 USD", "NaN USD", "40 XXX",
+		"４０ USD", "40 \u212aRW", "40\u00a0USD", "\v40\vUSD\v",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -53,6 +59,10 @@ func FuzzRate(f *testing.F) {
 	f.Add("999999999999999USD/s", []byte(`{"amount":"-3.00 USD","per":3600000000000}`))
 	f.Add("0.000000000000000001USD/mo", []byte(`{"amount":"3.00 USD","per":-1,"units":"1/0"}`))
 	f.Add("1USD/", []byte(`{"amount":"","per":1,"units":"1e400000000"}`))
+	f.Add("1000000000USD/h", []byte(`{"amount":"1000000000 USD","per":3600000000000}`))
+	f.Add("2USD/h/h", []byte(`{"amount":"1.00 USD","per":9223372036854775807,"units":"0.00000000000000001"}`))
+	f.Add("-0USD/h", []byte(`{"amount":"-1.00 USD","per":1,"free":true}`))
+	f.Add("1 USD / ", []byte(`{"amount":null,"per":1,"free":true,"units":"_1_0"}`))
 	f.Fuzz(func(t *testing.T, stated string, record []byte) {
 		if r, err := guard.ParseRate(stated); err == nil {
 			if !r.Known() || !r.Amount.IsPositive() || r.Free {
@@ -80,7 +90,7 @@ func FuzzRate(f *testing.F) {
 
 // FuzzID: an ID is its account and the rest, and nothing of it is lost.
 func FuzzID(f *testing.F) {
-	for _, s := range []string{"lab/i-1", "lab/a/b", "/i", "lab/", "lab", "", "a/\x00"} {
+	for _, s := range []string{"lab/i-1", "lab/a/b", "/i", "lab/", "lab", "", "//", "a/\x00", "\xff/\xfe"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -100,7 +110,7 @@ func FuzzID(f *testing.F) {
 
 // FuzzSecret: what a secret prints as does not depend on it.
 func FuzzSecret(f *testing.F) {
-	for _, s := range []string{"rp_CANARY", "%s%d", "\"}", "[redacted]", "\x00\xff"} {
+	for _, s := range []string{"rp_CANARY", "%s%d", "\"}", "[redacted]", `","s":"`, "\x00\xff"} {
 		f.Add(s)
 	}
 	shown := func(v string) string {
