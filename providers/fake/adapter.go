@@ -186,8 +186,12 @@ func (p *Provider) get(ctx context.Context, ids []guard.ResourceID) []guard.Look
 		return out
 	}
 	found := map[ref]lookupItem{}
+	torn := map[ref]bool{} // answered for twice, as absent and not
 	for _, item := range in.Results {
-		found[ref{guard.Kind(item.Kind.text(maxID)), item.ID.text(maxID)}] = item
+		about := ref{guard.Kind(item.Kind.text(maxID)), item.ID.text(maxID)}
+		was, told := found[about]
+		torn[about] = torn[about] || told && was.Absent != item.Absent
+		found[about] = item
 	}
 	for i, id := range ids {
 		item, told := found[ref{id.Kind, id.ID}]
@@ -195,9 +199,7 @@ func (p *Provider) get(ctx context.Context, ids []guard.ResourceID) []guard.Look
 		switch {
 		case !told:
 			fail(i, fmt.Errorf("%w: the answer says nothing of it", guard.ErrBadReply))
-		case item.Error != nil:
-			fail(i, item.Error.err())
-		case item.Absent && len(item.Resource) > 0 && string(item.Resource) != "null":
+@@ERR@@		case torn[ref{id.Kind, id.ID}], item.Absent && !item.Resource.null():
 			fail(i, fmt.Errorf("%w: it is both there and absent", guard.ErrBadReply))
 		case item.Absent:
 			out[i] = guard.Lookup{ID: id, Verdict: guard.VerdictAbsent}

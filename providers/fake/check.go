@@ -80,7 +80,7 @@ func (s *Script) check() error {
 		bad("billing and lag cannot be negative")
 	}
 	seen := map[string]bool{}
-	var ids []string
+	ids := map[string]bool{}
 	for _, r := range s.Resources {
 		r.fill(*s)
 		if key := r.Identity + "\x00" + r.ID; seen[key] {
@@ -89,16 +89,16 @@ func (s *Script) check() error {
 			seen[key] = true
 		}
 		errs = append(errs, checkResource(*s, r)...)
-		ids = append(ids, names(r)...)
+		note(ids, r)
 	}
 	for _, r := range s.Resources {
 		for _, id := range r.Attached {
-			if !slices.Contains(ids, id) {
+			if !ids[id] {
 				bad("resource %q: attached: there is no %q", r.ID, id)
 			}
 		}
 	}
-	if err := checkEvents(*s, s.Timeline, ids); err != nil {
+	if err := checkEvents(*s, s.Timeline, func(id string) bool { return ids[id] }); err != nil {
 		errs = append(errs, err)
 	}
 	for i, f := range s.Faults {
@@ -114,20 +114,20 @@ func (s *Script) check() error {
 
 var calls = []string{CallAny, CallList, CallGet, CallIdentity, CallStop, CallRelease, CallDelete, CallProtection, CallUnprotect, CallTag}
 
-// names are the IDs that a resource may ever have or bring.
-func names(r Resource) []string {
+// note adds the IDs that a resource may ever have or bring.
+func note(ids map[string]bool, r Resource) {
 	if r.Count > 1 {
-		var out []string
 		for i := range r.Count {
-			out = append(out, fmt.Sprintf("%s-%03d", r.ID, i+1))
+			ids[fmt.Sprintf("%s-%03d", r.ID, i+1)] = true
 		}
-		return out
+		return
 	}
-	out := []string{r.ID}
+	ids[r.ID] = true
 	if r.Relaunch != nil {
-		out = append(out, r.Relaunch.IDs...)
+		for _, id := range r.Relaunch.IDs {
+			ids[id] = true
+		}
 	}
-	return out
 }
 
 func checkResource(s Script, r Resource) (errs []error) {
@@ -185,11 +185,11 @@ func checkRate(r *Rate) error {
 	return nil
 }
 
-func checkEvents(s Script, events []Event, ids []string) error {
-	ids = slices.Clone(ids)
+func checkEvents(s Script, events []Event, known func(id string) bool) error {
+	coming := map[string]bool{}
 	for _, e := range events {
 		if e.Create != nil {
-			ids = append(ids, names(*e.Create)...)
+			note(coming, *e.Create)
 		}
 	}
 	var errs []error
@@ -218,9 +218,9 @@ func checkEvents(s Script, events []Event, ids []string) error {
 			r.fill(s)
 			errs = append(errs, checkResource(s, r)...)
 		case e.Identity != "":
-		case !slices.Contains(ids, e.ID):
+		case !known(e.ID) && !coming[e.ID]:
 			bad("there is no such resource")
-		case e.Attach != "" && !slices.Contains(ids, e.Attach):
+		case e.Attach != "" && !known(e.Attach) && !coming[e.Attach]:
 			bad("attach: there is no %q", e.Attach)
 		}
 	}

@@ -19,8 +19,9 @@ type Cloud struct {
 
 	mu       sync.Mutex
 	now      time.Time
-	identity string // whose the credentials are now
-	things   []*thing
+	identity string   // whose the credentials are now
+	things   []*thing // all that ever were, oldest first
+	index    index    // of them
 	agenda   []due
 	faults   []Fault
 	calls    []Call
@@ -39,7 +40,7 @@ func NewCloud(s Script) (*Cloud, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	c := &Cloud{script: s, now: s.Start, identity: s.Identity, faults: slices.Clone(s.Faults)}
+	c := &Cloud{script: s, now: s.Start, identity: s.Identity, index: newIndex(), faults: slices.Clone(s.Faults)}
 	for _, r := range s.Resources {
 		c.create(r)
 	}
@@ -108,10 +109,7 @@ func (c *Cloud) Now() time.Time {
 func (c *Cloud) Do(e Event) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var known []string
-	for _, t := range c.things {
-		known = append(known, t.spec.ID)
-	}
+	known := func(id string) bool { return len(c.index.byID[id]) > 0 }
 	e.At = 0
 	if err := checkEvents(c.script, []Event{e}, known); err != nil {
 		return err
@@ -223,10 +221,7 @@ func (c *Cloud) Tags(id string) map[string]string {
 // any.
 func (c *Cloud) find(identity, id string) *thing {
 	var any *thing
-	for _, t := range c.things {
-		if t.spec.ID != id {
-			continue
-		}
+	for _, t := range c.index.byID[id] {
 		if t.spec.Identity == cmp.Or(identity, c.script.Identity) {
 			return t
 		}

@@ -1,7 +1,6 @@
 package fake
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -71,44 +70,4 @@ func oddServers() map[string]http.RoundTripper {
 			Faults:    []Fault{{Call: CallList, Reply: Reply{SetFields: fields}}}}).RoundTripper()
 	}
 	return out
-}
-
-// Whatever bytes stand in a record, decoding ends, and what comes out can be
-// counted with.
-func FuzzDecode(f *testing.F) {
-	c := MustCloud(Lab())
-	for _, t := range c.things {
-		b, err := json.Marshal(c.report(t))
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b, "CNY")
-	}
-	for _, fields := range oddFields {
-		if b, err := json.Marshal(disguise(c.report(c.things[0]), Reply{SetFields: fields})); err == nil {
-			f.Add(b, "USD")
-		}
-	}
-	p := c.Provider()
-	f.Fuzz(func(t *testing.T, b []byte, currency string) {
-		r, ok := p.decode(b, currency)
-		if !ok {
-			return
-		}
-		switch {
-		case r.ID.ID == "" || len([]rune(r.ID.ID)) > maxID || r.ID.Account != "lab" || r.ID.Kind == "":
-			t.Errorf("ID %+v", r.ID)
-		case r.GPUs < 0 || r.GPUs > maxGPUs || r.SizeGB < 0 || r.SizeGB > maxGB:
-			t.Errorf("%d GPUs, %d GB", r.GPUs, r.SizeGB)
-		case r.State == guard.StateUnknown && r.Bills != guard.Yes:
-			t.Errorf("an unknown state bills: %s", r.Bills)
-		case !r.Created.IsZero() && (r.Created.Year() < 2000 || r.Created.Year() > 2100):
-			t.Errorf("created %s", r.Created)
-		case !r.Rate.Known() && r.Rate != (guard.Rate{}):
-			t.Errorf("rate %+v", r.Rate)
-		}
-		if _, err := json.Marshal(r); err != nil {
-			t.Error(err)
-		}
-	})
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"net"
 	"net/http"
 	"slices"
@@ -245,24 +246,30 @@ func (c *Cloud) serve(o op, odd Reply) answer {
 
 // see finds what the API knows of.
 func (c *Cloud) see(r ref) *thing {
-	for _, t := range c.things {
-		if t.spec.ID == r.ID && t.spec.Kind == r.Kind && c.visible(t) {
+	for _, t := range c.index.byID[r.ID] {
+		if t.spec.Kind == r.Kind && c.visible(t) {
 			return t
 		}
 	}
 	return nil
 }
 
-// pages are the visible things of a kind in a scope. The token of a page is the
-// last entry of the one before, so that what vanishes in between shifts nothing.
-func (c *Cloud) pages(o op) [][]*thing {
-	var all []*thing
-	for _, t := range c.things {
-		if t.spec.Kind == o.kind && t.spec.Scope == o.scope && c.visible(t) {
-			all = append(all, t)
+// behind yields the visible things of a kind in a scope that come after an entry,
+// in order. The token of a page is the last entry of the one before, so that what
+// vanishes in between shifts nothing.
+func (c *Cloud) behind(o op, after int) iter.Seq[*thing] {
+	return func(yield func(*thing) bool) {
+		for _, t := range c.index.listed(o.kind, o.scope, after) {
+			if c.visible(t) && !yield(t) {
+				return
+			}
 		}
 	}
-	return slices.Collect(slices.Chunk(all, c.script.PageSize))
+}
+
+// pages are all of them, for faults that speak of a page by its number.
+func (c *Cloud) pages(o op) [][]*thing {
+	return slices.Collect(slices.Chunk(slices.Collect(c.behind(o, 0)), c.script.PageSize))
 }
 
 // pageOf is the number of the page, from 1, that begins behind an entry.
@@ -280,15 +287,11 @@ func (c *Cloud) list(o op, odd Reply) answer {
 		return refuse(http.StatusNotFound, "not found")
 	}
 	body := map[string]any{"currency": c.script.Currency}
-	pages := c.pages(o)
 	if odd.DropPage > 0 { // the entries of that page are nowhere; no token tells
-		o.after = max(o.after, last(pages, odd.DropPage))
+		o.after = max(o.after, last(c.pages(o), odd.DropPage))
 	}
 	items := []any{}
-	for _, t := range slices.Concat(pages...) {
-		if t.seq <= o.after {
-			continue
-		}
+	for t := range c.behind(o, o.after) {
 		if len(items) == c.script.PageSize {
 			body["next"] = "after-" + strconv.Itoa(o.after)
 			break

@@ -32,9 +32,10 @@ type thing struct {
 	created  time.Time
 	reported time.Time // the creation time that the API tells
 	currency string
-	states   []state // oldest first; the first is at created
-	prices   []price // oldest first; the first is at created
-	host     *thing  // the instance it is attached to
+	states   []state  // oldest first; the first is at created
+	prices   []price  // oldest first; the first is at created
+	host     *thing   // the instance it is attached to
+	attached []*thing // what is attached to it, in the order of their making
 	lingers  time.Duration
 	chain    *chain
 }
@@ -186,16 +187,18 @@ func (c *Cloud) add(r Resource, created time.Time) *thing {
 		}
 	}
 	c.things = append(c.things, t)
+	c.index.add(t)
 	// Instances and what hangs on them may be scripted in any order.
-	for _, other := range c.things {
-		if other.spec.Identity != r.Identity {
-			continue
+	for _, id := range r.Attached {
+		for _, other := range c.index.byID[id] {
+			if other.spec.Identity == r.Identity {
+				other.hang(t)
+			}
 		}
-		if slices.Contains(r.Attached, other.spec.ID) {
-			other.host = t
-		}
-		if slices.Contains(other.spec.Attached, r.ID) && other.last().word != stateGone {
-			t.host = other
+	}
+	for _, other := range c.index.hosts[r.ID] {
+		if other.spec.Identity == r.Identity && other.last().word != stateGone {
+			t.hang(other)
 		}
 	}
 	return t
@@ -207,12 +210,9 @@ func (c *Cloud) end(t *thing, ended string, at time.Time) {
 		return
 	}
 	t.become(stateGone, ended, at)
-	t.host = nil
-	for _, child := range c.things {
-		if child.host != t {
-			continue
-		}
-		child.host = nil
+	t.hang(nil)
+	for _, child := range slices.Clone(t.attached) {
+		child.hang(nil)
 		if child.spec.GoesWithInstance {
 			c.end(child, ended, at)
 		}
@@ -275,9 +275,9 @@ func (c *Cloud) happen(e Event, at time.Time) {
 		t.spec.Rate = e.Rate
 		t.reprice(c.script.StopEffect, at)
 	case e.Detach:
-		t.host = nil
+		t.hang(nil)
 	case e.Attach != "":
-		t.host = c.find(t.spec.Identity, e.Attach)
+		t.hang(c.find(t.spec.Identity, e.Attach))
 	case e.Set != nil:
 		c.change(t, *e.Set, at)
 	}

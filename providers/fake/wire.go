@@ -112,11 +112,9 @@ func (c *Cloud) report(t *thing) wireResource {
 			w.StoppedRate = w.Rate
 		}
 	}
-	for _, child := range c.things {
-		if child.host == t {
-			goes := child.spec.GoesWithInstance
-			w.Attached = append(w.Attached, wireRef{child.spec.Kind, child.spec.ID, child.spec.Scope, &goes})
-		}
+	for _, child := range t.attached {
+		goes := child.spec.GoesWithInstance
+		w.Attached = append(w.Attached, wireRef{child.spec.Kind, child.spec.ID, child.spec.Scope, &goes})
 	}
 	if t.chain == nil {
 		return w
