@@ -65,16 +65,3 @@ func TestHints(t *testing.T) {
 		}
 	})
 }
-
-func FuzzHint(f *testing.F) {
-	f.Add("30", "", `{"retry_after": 30}`)
-	f.Add("Fri, 06 Mar 2026 08:01:30 GMT", "Fri, 06 Mar 2026 08:00:00 GMT", "retry in 1e9 hours")
-	f.Add("1.7e308", "", `again in 9999999999999999999999999999999 h`)
-	f.Fuzz(func(t *testing.T, after, date, body string) {
-		resp := &http.Response{Header: http.Header{"Retry-After": {after}, "Date": {date}}}
-		d, ok := Hint(resp, []byte(body))
-		if ok != (d > 0) || d > time.Hour || !ok && d > 0 {
-			t.Errorf("wait %s, %t", d, ok)
-		}
-	})
-}

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"guard"
 )
@@ -140,16 +139,4 @@ func TestText(t *testing.T) {
 			t.Errorf("Text(%.20q) = %q, want %q", in, got, want)
 		}
 	}
-}
-
-func FuzzText(f *testing.F) {
-	f.Add("日本\xff語", 3)
-	f.Fuzz(func(t *testing.T, s string, most int) {
-		if most < 1 || most > 1000 {
-			return
-		}
-		if out := Text(s, most); !utf8.ValidString(out) || utf8.RuneCountInString(out) > most {
-			t.Errorf("Text(%q, %d) = %q", s, most, out)
-		}
-	})
 }

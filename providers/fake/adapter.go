@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"guard"
 	"guard/providers"
@@ -75,7 +76,7 @@ func (p *Provider) Identity(ctx context.Context) (guard.Identity, error) {
 		return guard.Identity{}, fmt.Errorf("ask %s who it is: %w", p.cfg.Account, err)
 	}
 	id := guard.Identity{ID: providers.Text(in.Identity, maxID), Strong: in.Kind == "strong", Self: providers.Text(in.Self, maxID)}
-	if id.ID == "" {
+	if strings.TrimSpace(id.ID) == "" {
 		return guard.Identity{}, fmt.Errorf("ask %s who it is: %w: the answer names nobody", p.cfg.Account, guard.ErrBadReply)
 	}
 	return id, nil
@@ -199,8 +200,10 @@ func (p *Provider) get(ctx context.Context, ids []guard.ResourceID) []guard.Look
 		switch {
 		case !told:
 			fail(i, fmt.Errorf("%w: the answer says nothing of it", guard.ErrBadReply))
-@@ERR@@		case torn[ref{id.Kind, id.ID}], item.Absent && !item.Resource.null():
+		case torn[ref{id.Kind, id.ID}], item.Absent && !item.Resource.null():
 			fail(i, fmt.Errorf("%w: it is both there and absent", guard.ErrBadReply))
+		case item.Error != nil:
+			fail(i, item.Error.err())
 		case item.Absent:
 			out[i] = guard.Lookup{ID: id, Verdict: guard.VerdictAbsent}
 		case !ok:
