@@ -2,91 +2,112 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"os"
+	"path/filepath"
 	"time"
 
-	"guard"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"guard/configs"
 	"guard/daemon"
-	"guard/providers/fake"
+	notifylog "guard/daemon/notify/log"
+	"guard/daemon/simulate"
 )
 
 // demoSpeed is how much faster than real the demo's time runs: its story of an
 // hour takes a minute.
 const demoSpeed = 60
 
-const demoConfig = `mode: enforce
-time_zone: UTC
-accounts:
-  - {name: lab, provider: fake, poll: 60s, sweep: 2m}
-rules:
-  unregistered: {after: 5m}
-  orphan_volume: {after: 10m}
-`
+func demoCommand() *cobra.Command {
+	var once bool
+	cmd := &cobra.Command{
+		Use: "demo", Short: "Play a story of a minute: no account, no key, no server", Args: usage(cobra.NoArgs),
+		Long: fmt.Sprintf(`Run the real daemon against a fake cloud, with time sped up %d times, and play a
+story: a forgotten box is warned about and released under its cap, a spot
+reclaim leaves a disk behind, an unregistered box is found. Messages appear as
+they would in Slack. Afterwards the daemon goes on, for you to try guard on.
 
-// demoCloud is the fake account of the story: a box that will be forgotten, a
-// spot box that will be reclaimed, and one that nobody told guard about.
-func demoCloud(start time.Time) fake.Script {
-	hourly := func(amount string) *fake.Rate { return &fake.Rate{Amount: amount, Per: "hour"} }
-	disk := &fake.Rate{Amount: "0.08", Per: "gb_month"}
-	return fake.Script{
-		Account: "lab", Start: start, Currency: "USD",
-		Billing: fake.Billing{Granularity: time.Second, Minimum: time.Minute},
-		Lag:     fake.Lag{Disappears: time.Minute},
-		Resources: []fake.Resource{
-			{ID: "trainer", Name: "llama-70b-lora", GPUs: 8, GPUModel: "H100", Rate: hourly("24"), Created: -3 * time.Minute, Attached: []string{"scratch"}},
-			{ID: "scratch", Kind: guard.Volume, SizeGB: 1000, Rate: disk, Created: -3 * time.Minute, GoesWithInstance: true},
-			{ID: "spot-1", Name: "eval", GPUs: 1, GPUModel: "A100", Spot: true, Rate: hourly("1.20"), Created: -time.Minute, Attached: []string{"spot-data"}},
-			{ID: "spot-data", Kind: guard.Volume, SizeGB: 500, Rate: disk, Created: -time.Minute},
-			{ID: "stray", Name: "try-vllm", GPUs: 4, GPUModel: "A100", Rate: hourly("8"), Created: -10 * time.Hour},
+The story is configs/scenarios/demo.yaml; guardd simulate plays others.`, demoSpeed),
+		Example: "  guardd demo\n  guardd demo --once",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return demo(cmd.Context(), cmd.OutOrStdout(), demoSpeed, once)
 		},
-		Timeline: []fake.Event{{At: 15 * time.Minute, ID: "spot-1", Reclaim: &fake.Reclaim{}}},
 	}
+	cmd.Flags().BoolVar(&once, "once", false, "end with the story; exit 0 if all went as told")
+	return cmd
 }
 
-// demoStep is something a person does in the story.
-type demoStep struct {
-	at   time.Duration // of the demo's time
-	say  string
-	args []string // of guard
-}
-
-var demoSteps = []demoStep{
-	{at: 30 * time.Second, say: "ana starts a fine-tune on eight H100s and registers it, with a cap.",
-		args: []string{"register", "lab/trainer", "--purpose", "lora 70b", "--owner", "ana", "--ttl", "10h", "--budget", "22USD"}},
-	{at: 2 * time.Minute, say: "bo registers a spot box for an evaluation. Nobody registers lab/stray.",
-		args: []string{"register", "lab/spot-1", "--purpose", "eval sweep", "--owner", "bo", "--ttl", "8h"}},
-	{at: 14 * time.Minute, say: "ana goes home. The fine-tune is done; the box is forgotten."},
-	{at: 15 * time.Minute, say: "The cloud takes the spot box back. Its disk stays, and bills."},
-}
-
-// demoEnd is when the story must have ended as told, in the demo's time.
-const demoEnd = 59 * time.Minute
-
-// demoClock is time sped up.
-type demoClock struct {
-	start time.Time
-	base  guard.Instant
-}
-
-func (c demoClock) now() guard.Instant { return c.base.Add(demoSpeed * time.Since(c.start)) }
-
-func (c demoClock) wait(ctx context.Context, d time.Duration, wake <-chan struct{}) {
-	daemon.Wait(ctx, d/demoSpeed, wake)
-}
-
-// until waits for an offset of the demo's time.
-func (c demoClock) until(ctx context.Context, offset time.Duration) error {
-	t := time.NewTimer(time.Until(c.start.Add(offset / demoSpeed)))
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
+// demo plays the shipped story for people to watch.
+func demo(ctx context.Context, out io.Writer, speed int, once bool) (err error) {
+	story, err := simulate.Parse(configs.Demo, "demo.yaml", sections)
+	if err != nil {
+		return err
 	}
+	dir, err := os.MkdirTemp("", "guard-demo-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	listener, err := daemon.ListenUnix(ctx, filepath.Join(dir, "guard.sock"))
+	if err != nil {
+		return err
+	}
+	addr := "unix:" + listener.Addr().String()
+
+	stage := simulate.NewStage(speed, notifylog.NewPretty(out, "terminal", nil, colored(out)))
+	stage.Said = func(offset time.Duration, text string) {
+		fmt.Fprintf(out, "\n── %02d:%02d ── %s\n", int(offset.Hours()), int(offset.Minutes())%60, text)
+	}
+	stage.Ran = func(command, printed string) { fmt.Fprintf(out, "\n$ %s\n%s", command, printed) }
+	stage.Ended = func(r *simulate.Result) bool {
+		if len(r.Failures) > 0 {
+			return false
+		}
+		fmt.Fprintf(out, "\nAll went as told (%d expectations): lab/trainer was released under its cap, the\n", r.Passed)
+		fmt.Fprintln(out, "disk that the spot box left behind and the box that nobody registered were found.")
+		if !once {
+			invite(out, addr)
+		}
+		return !once
+	}
+	server := newServer(ctx, stage)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+
+	fmt.Fprintf(out, "guard on a fake cloud. One minute here is a second of yours; the story takes %s.\n",
+		(story.Length() / time.Duration(speed)).Round(time.Second))
+	result, err := story.Run(ctx, simulate.Options{Run: inStory(80), Seed: 1, Stage: stage})
+	if closing := errors.Join(server.Close(), <-served); !errors.Is(closing, http.ErrServerClosed) {
+		err = errors.Join(err, closing)
+	}
+	switch {
+	case !once && errors.Is(err, context.Canceled):
+		return nil // whoever watched has seen enough
+	case err != nil:
+		return err
+	case len(result.Failures) > 0:
+		fmt.Fprintln(out)
+		result.Told(out, story.File)
+		return errNotAsExpected
+	}
+	return nil
 }
 
-func (c demoClock) stamp(w io.Writer, offset time.Duration, text string) {
-	fmt.Fprintf(w, "\n── %02d:%02d ── %s\n", int(offset.Hours()), int(offset.Minutes())%60, text)
+func invite(out io.Writer, addr string) {
+	fmt.Fprintf(out, "\nThe daemon goes on. In another terminal:\n\n")
+	for _, args := range []string{"ls", "why lab/stray", `register lab/stray --purpose "try vllm" --ttl 2h`, "findings", "release lab/stray", "log"} {
+		fmt.Fprintf(out, "  go run ./cmd/guard --addr %s %s\n", addr, args)
+	}
+	fmt.Fprintln(out, "\nCtrl-C ends it.")
+}
+
+// colored reports whether what is written there may have colors.
+func colored(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""
 }

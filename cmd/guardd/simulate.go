@@ -37,7 +37,7 @@ Exit status:
 			if output != "table" && output != "json" {
 				return usageError{fmt.Errorf("-o %s: write -o table or -o json", output)}
 			}
-			o := simulate.Options{Run: runInStory, Seed: seed}
+			o := simulate.Options{Run: inStory(0), Seed: seed}
 			if verbose {
 				o.Log = newLog(cmd.ErrOrStderr())
 				slog.SetDefault(o.Log)
@@ -102,16 +102,19 @@ func simulateFiles(ctx context.Context, out, errOut io.Writer, files []string, o
 // errScenario marks a scenario file that cannot be used.
 var errScenario = scenarioError{}
 
-// runInStory runs a command line of a story in this process.
-func runInStory(ctx context.Context, c simulate.Command) int {
-	if len(c.Args) > 0 && c.Args[0] == "guardd" {
-		return run(ctx, c.Out, c.Err, c.Args[1:]...)
+// inStory runs the command lines of a story in this process, with tables of so
+// many columns; 0: as many as they need.
+func inStory(width int) func(context.Context, simulate.Command) int {
+	return func(ctx context.Context, c simulate.Command) int {
+		if len(c.Args) > 0 && c.Args[0] == "guardd" {
+			return run(ctx, c.Out, c.Err, c.Args[1:]...)
+		}
+		w := cli.IO{Out: c.Out, Err: c.Err, Width: width, Dial: func(addr string) (*client.Client, error) {
+			// A story's daemon answers on this goroutine: a slow machine is not a dead daemon.
+			return client.New(client.Options{Addr: addr, Transport: c.Transport, Timeout: time.Hour})
+		}}
+		return cli.Run(ctx, w, c.Args[1:]...)
 	}
-	w := cli.IO{Out: c.Out, Err: c.Err, Dial: func(addr string) (*client.Client, error) {
-		// A story's daemon answers on this goroutine: a slow machine is not a dead daemon.
-		return client.New(client.Options{Addr: addr, Transport: c.Transport, Timeout: time.Hour})
-	}}
-	return cli.Run(ctx, w, c.Args[1:]...)
 }
 
 // scenarioError is a file that cannot be used, in its own words.

@@ -48,6 +48,7 @@ const (
 	evClockStepped    = "clock_stepped"
 	evReloaded        = "reloaded"
 	evCommand         = "command"
+	evSaid            = "said"
 	evResult          = "result"
 )
 
@@ -84,7 +85,7 @@ func (b *book) sorted() []Event {
 // rank puts a restart before what it does, and messages behind their causes.
 func rank(e Event) int {
 	switch e.Event {
-	case evDaemonStarted, evDaemonWoke, evClockStepped:
+	case evSaid, evDaemonStarted, evDaemonWoke, evClockStepped:
 		return 0
 	case evMessageQueued, evMessageSent:
 		return 2

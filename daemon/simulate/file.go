@@ -39,6 +39,7 @@ type command struct {
 
 type commandKeys struct {
 	At        when          `yaml:"at"`
+	Say       word          `yaml:"say"` // told to whoever watches
 	User      word          `yaml:"user"`
 	Run       word          `yaml:"run"`
 	Slack     configs.Later `yaml:"slack"`
@@ -58,7 +59,12 @@ func (c *command) ReadNode(n configs.Node) {
 		n.Problem("at is missing: say when, such as at: 1m")
 	}
 	if c.Run == "" {
-		n.Problem("run is missing: write a command line, such as run: guard ls")
+		for _, key := range []string{"user", "prints", "not_prints", "fails", "may_fail"} {
+			if n.Has(key) || c.Say == "" {
+				n.Problem("run is missing: write a command line, such as run: guard ls")
+				return
+			}
+		}
 		return
 	}
 	var err error
@@ -101,6 +107,7 @@ type daemonKeys struct {
 	Start     bool          `yaml:"start"`
 	Restore   configs.Later `yaml:"restore"`
 	Fails     refusal       `yaml:"fails"`
+	MayFail   bool          `yaml:"may_fail"`
 }
 
 type reload struct {
@@ -136,6 +143,7 @@ func (e *daemonEvent) ReadNode(n configs.Node) {
 	only("id", "crash_at")
 	only("back_after", "crash", "crash_at")
 	only("fails", "reload", "start")
+	only("may_fail", "reload")
 	if what[0] == "crash_at" {
 		if !contains(crashPoints, string(e.CrashAt)) {
 			n.At("crash_at", "write intended or issued (or another state of a release), not %q", clip(string(e.CrashAt)))

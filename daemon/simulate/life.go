@@ -95,10 +95,14 @@ func (l *life) channels(*configs.Config) ([]notify.Channel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []notify.Channel{
+	out := []notify.Channel{
 		&recorder{notifylog.New(l.story.log), l},
 		&paced{recorder{s, l}, s},
-	}, nil
+	}
+	if st := l.story.o.Stage; st != nil {
+		out = append(out, &recorder{st.Channel, l})
+	}
+	return out, nil
 }
 
 // gate is the way from one life of the daemon to a cloud.

@@ -105,6 +105,8 @@ func (e Event) row() (what, about string, ok bool) {
 			text += " → " + strings.Join(strings.Fields(e.Reason), " ")
 		}
 		return "$", text, true
+	case evSaid:
+		return "──", text, true
 	case evLeaseChanged:
 		return "lease", fmt.Sprintf("%s %s: %s", e.ID, e.State, text), true
 	case evFindingOpened:

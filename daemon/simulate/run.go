@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -44,6 +45,8 @@ type Options struct {
 	Seed int64
 	// Log is what the daemon logs; nil: nothing.
 	Log *slog.Logger
+	// Stage is where people watch the story; nil: it is played as fast as it goes.
+	Stage *Stage
 }
 
 // Failure is an expectation that does not hold, or what went wrong besides.
@@ -97,7 +100,8 @@ type cloud struct {
 
 // The order of what happens at one moment; the cloud moves before all of it.
 const (
-	byDaemon = iota
+	bySaying = iota
+	byDaemon
 	byPeople
 	byReader
 )
@@ -136,14 +140,21 @@ func (s *Story) Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	r.slackFaults()
 	r.plan()
-	if err := r.play(ctx); err != nil {
+	if err := r.play(ctx, s.length); err != nil {
 		return nil, err
+	}
+	result := r.result()
+	if st := o.Stage; st != nil && st.Ended(result) {
+		// It ends when whoever watches has seen enough.
+		if err := r.play(ctx, forever); !errors.Is(err, context.Canceled) {
+			return nil, err
+		}
 	}
 	if r.life != nil {
 		r.life.kill()
 		r.life.cancel()
 	}
-	return r.result(), nil
+	return result, nil
 }
 
 // found writes the ledger's first record, so that its random ID is the seed's.
@@ -192,32 +203,38 @@ func (r *runner) at(at time.Duration, phase int, do func(ctx context.Context)) {
 	r.agenda = slices.Insert(r.agenda, i, a)
 }
 
-// play lets the time of the story pass.
-func (r *runner) play(ctx context.Context) error {
+// play lets the time of the story pass, up to and with its end.
+func (r *runner) play(ctx context.Context, end time.Duration) error {
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		next := r.next()
-		if next > r.story.length {
+		next := r.next(end)
+		if next > end {
 			break
 		}
-		if next > r.now {
-			r.now = next
+		if r.o.Stage != nil && !r.o.Stage.wait(ctx, r, next) {
+			continue // somebody came, and may have changed what is next
 		}
-		for _, c := range r.clouds {
-			c.Advance(r.story.start.Add(r.now))
-		}
-		for len(r.agenda) > 0 && r.agenda[0].at <= r.now && r.agenda[0].phase == byDaemon {
+		r.reach(next)
+		for len(r.agenda) > 0 && r.agenda[0].at <= r.now && r.agenda[0].phase <= byDaemon {
 			r.perform(ctx)
 		}
 		r.settle()
-		for len(r.agenda) > 0 && r.agenda[0].at <= r.now && r.agenda[0].phase != byDaemon {
+		for len(r.agenda) > 0 && r.agenda[0].at <= r.now && r.agenda[0].phase > byDaemon {
 			r.perform(ctx)
 			r.settle()
 		}
 	}
 	return nil
+}
+
+// reach moves the clouds, and with them the story, to a moment.
+func (r *runner) reach(at time.Duration) {
+	r.now = max(r.now, at)
+	for _, c := range r.clouds {
+		c.Advance(r.story.start.Add(r.now))
+	}
 }
 
 func (r *runner) perform(ctx context.Context) {
@@ -228,8 +245,8 @@ func (r *runner) perform(ctx context.Context) {
 }
 
 // next is when something happens next; after the end where nothing does.
-func (r *runner) next() time.Duration {
-	next := r.story.length + 1
+func (r *runner) next(end time.Duration) time.Duration {
+	next := end + 1
 	if len(r.agenda) > 0 {
 		next = min(next, r.agenda[0].at)
 	}

@@ -87,6 +87,9 @@ func Parse(data []byte, path string, providers map[string]configs.SectionDecoder
 	return s, nil
 }
 
+// Length is how long the story is, in its own time.
+func (s *Story) Length() time.Duration { return s.length }
+
 // rehearse makes a configuration, and adds what is wrong with it to found.
 func (s *Story) rehearse(found *configs.Problems, r configs.Rehearsal) *configs.Config {
 	c, err := configs.Rehearse(r)

@@ -206,6 +206,7 @@ func clip(s string) string {
 
 // offsetText is a time of the story as the page writes it: 10h2m, -10m, 0s.
 func offsetText(d time.Duration) string {
+	d = d.Round(time.Millisecond)
 	if d == 0 {
 		return "0s"
 	}
