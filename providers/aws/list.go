@@ -147,6 +147,9 @@ func (p *Provider) instances(ctx context.Context, region string) ([]guard.Resour
 		if err != nil {
 			return 0, nil, err
 		}
+		if out.Reservations == nil {
+			return 0, nil, errNoList
+		}
 		got, err := instancesOf(out.Reservations)
 		found = append(found, got...)
 		return len(got), out.NextToken, err
@@ -166,6 +169,9 @@ func (p *Provider) volumes(ctx context.Context, region string) ([]guard.Resource
 		if err != nil {
 			return 0, nil, err
 		}
+		if out.Volumes == nil {
+			return 0, nil, errNoList
+		}
 		for _, v := range out.Volumes {
 			if sdk.ToString(v.VolumeId) == "" {
 				return 0, nil, &oddReply{"a volume in it has no ID"}
@@ -184,11 +190,19 @@ func (p *Provider) listFailed(err error, what, region, call string) error {
 	return p.fail(err, "list", fmt.Sprintf("%s of account %s in %s", what, p.name, region), call, reading)
 }
 
+// errNoList is a page that is not empty but lacks its list: EC2 sends an empty one
+// where there is nothing.
+var errNoList = &oddReply{"there is no list in it"}
+
 // instancesOf takes the instances out of their reservations. One without an ID
-// cannot be told from another: a reply with such a one is no listing.
+// cannot be told from another: a reply with such a one is no listing, and neither
+// is one with a reservation of nothing.
 func instancesOf(reservations []types.Reservation) ([]types.Instance, error) {
 	var out []types.Instance
 	for _, r := range reservations {
+		if r.Instances == nil {
+			return out, &oddReply{"a reservation in it has no instances"}
+		}
 		for _, in := range r.Instances {
 			if sdk.ToString(in.InstanceId) == "" {
 				return out, &oddReply{"an instance in it has no ID"}

@@ -7,9 +7,9 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws/middleware"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 
 	"guard"
@@ -57,9 +57,9 @@ func (c calmly) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// strictly lets no success pass that is not one of EC2's. The SDK reads an empty
-// body, or XML of any other kind, as a reply with nothing in it: an account with
-// no instances. It also moves a wait that only the body of a refusal tells to the
+// strictly lets no success pass that is not the answer to its own call. The SDK
+// reads an empty body, or XML of any other kind, as a reply with nothing in it: an
+// account with no instances. It also moves a wait that only the body of a refusal tells to the
 // header, for the SDK keeps no body.
 type strictly struct{ transport *providers.Transport }
 
@@ -80,7 +80,7 @@ func (s strictly) Do(req *http.Request) (*http.Response, error) {
 		}
 		return resp, nil
 	}
-	if root := rootOf(body); root == "Response" || !strings.HasSuffix(root, "Response") {
+	if call := middleware.GetOperationName(req.Context()); rootOf(body) != call+"Response" {
 		return nil, &oddReply{"it is empty or something else"}
 	}
 	return resp, nil
