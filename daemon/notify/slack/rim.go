@@ -20,8 +20,10 @@ import (
 const (
 	// maxReply bounds an answer; a page of history is the longest.
 	maxReply = 8 << 20
-	// retryAfter is the wait where Slack throttles without saying how long.
+	// retryAfter is the wait where Slack throttles without saying how long, longest
+	// the one that is believed: beyond it guard asks again anyway.
 	retryAfter = 30 * time.Second
+	longest    = time.Hour
 )
 
 // rim is the HTTP client below slack-go: time-outs, no redirects, bounded
@@ -59,9 +61,11 @@ func (r *rim) Do(req *http.Request) (*http.Response, error) {
 		io.Closer
 	}{io.LimitReader(resp.Body, maxReply), resp.Body}
 	if resp.StatusCode == http.StatusTooManyRequests {
-		if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err != nil || n < 1 {
-			resp.Header.Set("Retry-After", strconv.Itoa(int(retryAfter/time.Second)))
+		wait := retryAfter
+		if n, err := strconv.ParseInt(resp.Header.Get("Retry-After"), 10, 64); err == nil && n > 0 {
+			wait = time.Duration(min(n, int64(longest/time.Second))) * time.Second
 		}
+		resp.Header.Set("Retry-After", strconv.Itoa(int(wait/time.Second)))
 	}
 	return resp, nil
 }

@@ -188,8 +188,8 @@ func (c *Channel) inChannel(ctx context.Context, id string, m guard.Message) (ts
 		if err != nil {
 			return "", explain("read the history of", c.target, err)
 		}
-		if !got.Ok {
-			return "", fmt.Errorf("%w: read the history of slack %s: the answer says neither yes nor no", guard.ErrBadReply, c.target)
+		if !got.Ok || got.Messages == nil { // where there is nothing Slack sends an empty list
+			return "", fmt.Errorf("%w: read the history of slack %s: the answer says neither yes nor no, or has no list", guard.ErrBadReply, c.target)
 		}
 		if ts := find(got.Messages, m.ID); ts != "" {
 			return ts, nil
