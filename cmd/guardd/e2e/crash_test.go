@@ -11,7 +11,7 @@ func terminate(c mototest.Call) bool { return c.Action == "TerminateInstances" }
 // doomed is a registered instance whose time ends soon.
 func (h *house) doomed(ttl string) string {
 	h.t.Helper()
-	id := h.run("g5.xlarge")
+	id := h.launch("g5.xlarge")
 	h.guard("register", "research/"+id, "--purpose", "x", "--ttl", ttl)
 	return id
 }

@@ -45,7 +45,7 @@ func TestAgainstMoto(t *testing.T) {
 }
 
 func expiry(h *house) {
-	id := h.run("g5.xlarge")
+	id := h.launch("g5.xlarge")
 	// Nobody registered it: that is found, and it is not touched.
 	h.until("it is found unregistered", func() bool { return h.finding("unregistered", id) })
 	if out, code := h.try("register", "research/"+id, "--purpose", "too late", "--ttl", "-5m"); code != 2 {
@@ -125,7 +125,7 @@ func amount(t *testing.T, s string) *big.Rat {
 }
 
 func budget(h *house) {
-	id := h.run("g5.xlarge")
+	id := h.launch("g5.xlarge")
 	const limit = "150USD" // at a dollar a second, from the provider's start
 	h.guard("register", "research/"+id, "--purpose", "sweep", "--ttl", "8h", "--budget", limit)
 	s := h.released(id)
@@ -152,7 +152,7 @@ func budget(h *house) {
 }
 
 func protected(h *house) {
-	id := h.run("g5.xlarge")
+	id := h.launch("g5.xlarge")
 	h.moto.Do(h.t, nil, "protect", h.regions[0], id)
 	h.guard("register", "research/"+id, "--purpose", "precious", "--ttl", "5s")
 	h.until("the release is blocked", func() bool {
@@ -178,7 +178,7 @@ func protected(h *house) {
 }
 
 func leftBehind(h *house) {
-	id := h.run("g5.xlarge")
+	id := h.launch("g5.xlarge")
 	var volume string
 	h.moto.Do(h.t, &volume, "data_volume", h.regions[0], id, "500")
 	h.until("the volume is seen", func() bool {
@@ -211,7 +211,7 @@ func leftBehind(h *house) {
 }
 
 func byHand(h *house) {
-	id, other := h.run("g5.xlarge"), h.run("p4d.24xlarge")
+	id, other := h.launch("g5.xlarge"), h.launch("p4d.24xlarge")
 	for _, bad := range [][]string{
 		{"register", "research/i-0123456789abcdef0", "--purpose", "x", "--ttl", "1h"},
 		{"register", "nowhere/" + id, "--purpose", "x", "--ttl", "1h"},

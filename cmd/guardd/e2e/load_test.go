@@ -1,0 +1,354 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"guard"
+	"guard/daemon/client"
+	"guard/daemon/wire"
+	"guard/store"
+)
+
+// claim is what a lease says, as far as people told it.
+type claim struct {
+	purpose string
+	until   time.Time
+}
+
+// promise is what is known of one box. An order whose answer never came may have
+// been carried out or not: until somebody looks, both are possible.
+type promise struct {
+	person  int
+	could   []claim // what the lease may say
+	none    bool    // there may be no lease
+	ordered bool    // a person may have ordered its release
+}
+
+// order is one thing that a person asks for.
+type order struct {
+	id      string
+	purpose string
+	until   time.Time // zero: as it is
+	release bool
+}
+
+func (o order) on(c claim) claim {
+	if o.release {
+		return c
+	}
+	c.purpose = o.purpose
+	if !o.until.IsZero() {
+		c.until = o.until
+	}
+	return c
+}
+
+// load is people at work: they register, extend, release and look, and write down
+// what guard has promised them.
+type load struct {
+	t     *testing.T
+	guard *guardd
+	cloud *cloud
+	most  int // boxes of each person
+
+	mu       sync.Mutex
+	promises map[string]*promise
+	acks     int
+	over     chan struct{}
+	workers  sync.WaitGroup
+}
+
+const people = 3
+
+// work puts people to work, one of them with the CLI.
+func work(t *testing.T, g *guardd, c *cloud, most int, seed uint64) *load {
+	l := &load{t: t, guard: g, cloud: c, most: most, promises: map[string]*promise{}, over: make(chan struct{})}
+	c.ended = l.ended
+	for i := range people {
+		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		hand := l.byClient
+		if i == 0 {
+			hand = l.byCLI
+		}
+		l.workers.Go(func() {
+			for n := 0; l.pause(time.Duration(5+r.IntN(30)) * time.Millisecond); n++ {
+				l.act(r, hand, fmt.Sprintf("job %d-%d", i, n), i)
+			}
+		})
+	}
+	return l
+}
+
+// pause waits a moment; false once the work is over.
+func (l *load) pause(d time.Duration) bool {
+	select {
+	case <-l.over:
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// stop ends the work; everybody looks what became of what they asked last.
+func (l *load) stop() {
+	close(l.over)
+	l.workers.Wait()
+	for id, p := range l.promises {
+		if len(p.could) > 1 || p.none {
+			l.resolve(id)
+		}
+	}
+}
+
+// act is one thing that a person does. Everybody minds their own boxes.
+func (l *load) act(r *rand.Rand, hand func(order) error, purpose string, person int) {
+	mine := l.of(person)
+	what := r.IntN(10)
+	switch {
+	case what < 3 && len(mine) < l.most:
+		id := l.cloud.run()
+		l.mu.Lock()
+		l.promises[id] = &promise{person: person, none: true}
+		l.mu.Unlock()
+		ttl := time.Duration(3+r.IntN(10)) * time.Second
+		if r.IntN(3) == 0 {
+			ttl = 8 * time.Hour
+		}
+		l.ask(hand, order{id: id, purpose: purpose, until: soon(ttl)})
+	case what < 6 && len(mine) > 0:
+		o := order{id: mine[r.IntN(len(mine))], purpose: purpose}
+		if r.IntN(3) == 0 || l.unregistered(o.id) {
+			o.until = soon(8*time.Hour + time.Duration(r.IntN(3600))*time.Second)
+		}
+		l.ask(hand, o)
+	case what == 6 && r.IntN(4) == 0 && len(mine) > 0:
+		if id := mine[r.IntN(len(mine))]; !l.unregistered(id) {
+			l.ask(hand, order{id: id, release: true})
+		}
+	default:
+		l.look(r)
+	}
+}
+
+func soon(d time.Duration) time.Time { return time.Now().UTC().Truncate(time.Second).Add(d) }
+
+// of is the boxes that a person still has plans for, in order.
+func (l *load) of(person int) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var ids []string
+	for id, p := range l.promises {
+		if p.person == person && !p.ordered {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (l *load) unregistered(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.promises[id].none
+}
+
+// look reads what people read.
+func (l *load) look(r *rand.Rand) {
+	ctx := context.Background()
+	var err error
+	switch r.IntN(4) {
+	case 0:
+		_, err = l.guard.api.List(ctx, client.Filter{All: true})
+	case 1:
+		_, err = l.guard.api.Status(ctx)
+	case 2:
+		_, err = l.guard.api.Log(ctx, "", 20)
+	case 3:
+		_, err = l.guard.api.Findings(ctx, true)
+	}
+	if said := (*wire.Error)(nil); errors.As(err, &said) {
+		l.t.Errorf("reading: %v", err)
+	}
+}
+
+// errRefused is an order that certainly was not carried out.
+var errRefused = errors.New("refused")
+
+func (l *load) byClient(o order) error {
+	var err error
+	if o.release {
+		var a wire.ReleaseAnswer
+		a, err = l.guard.api.Release(context.Background(), wire.ReleaseRequest{IDs: []string{"research/" + o.id}, Reason: "done"})
+		if err == nil && a.Results[0].Outcome == wire.OutcomeRefused {
+			err = a.Results[0].Error
+		}
+	} else {
+		in := wire.RegisterRequest{ID: "research/" + o.id, Purpose: o.purpose}
+		if !o.until.IsZero() {
+			in.Until = o.until.Format(time.RFC3339)
+		}
+		_, err = l.guard.api.Register(context.Background(), in)
+	}
+	said := (*wire.Error)(nil)
+	if !errors.As(err, &said) {
+		return err
+	}
+	switch said.Kind {
+	case wire.KindConflict, wire.KindThrottled:
+		return errRefused // it is being released, or is gone
+	}
+	l.t.Errorf("%+v: %v (%s)", o, err, said.Kind)
+	return err
+}
+
+func (l *load) byCLI(o order) error {
+	args := []string{"register", "research/" + o.id, "--purpose", o.purpose}
+	if !o.until.IsZero() {
+		args = append(args, "--until", o.until.Format(time.RFC3339))
+	}
+	if o.release {
+		args = []string{"release", "research/" + o.id, "--yes", "--reason", "done"}
+	}
+	out, code, err := l.guard.cli(args...)
+	if code == 0 || err != nil {
+		return err
+	}
+	if code != 1 && code != 3 {
+		l.t.Errorf("guard %v: exit %d: %s", args, code, out)
+	}
+	return errors.New("failed") // refused, or nobody knows
+}
+
+// ask gives an order and writes down what may be true from then on, and what
+// certainly is once there is an answer.
+func (l *load) ask(hand func(order) error, o order) {
+	l.mu.Lock()
+	p := l.promises[o.id]
+	before, was := p.could, *p
+	for _, c := range before {
+		p.could = append(p.could[:len(p.could):len(p.could)], o.on(c))
+	}
+	if was.none {
+		p.could = append(p.could, o.on(claim{}))
+	}
+	p.ordered = o.release
+	l.mu.Unlock()
+
+	err := hand(o)
+
+	l.mu.Lock()
+	switch {
+	case err == nil:
+		p.could = p.could[len(before):]
+		p.none = false
+		l.acks++
+	case errors.Is(err, errRefused):
+		*p = was
+	}
+	l.mu.Unlock()
+	for err != nil && !errors.Is(err, errRefused) && !l.resolve(o.id) && l.pause(20*time.Millisecond) {
+	}
+}
+
+// resolve looks what became of an order; false where nobody answers.
+func (l *load) resolve(id string) bool {
+	s, err := l.guard.api.Show(context.Background(), "research/"+id)
+	said := (*wire.Error)(nil)
+	unknown := errors.As(err, &said) && said.Kind == wire.KindNotFound // guard has not seen the box at all
+	if err != nil && !unknown {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.promises[id]
+	if unknown || s.Item.Lease == "" {
+		l.settle(p, id, claim{}, false)
+		return true
+	}
+	l.settle(p, id, claim{s.Item.Purpose, s.Item.ExpiresAt.UTC()}, true)
+	if s.Release == nil || s.Release.Cause != string(guard.CausePerson) {
+		p.ordered = false
+	}
+	return true
+}
+
+// settle takes over what was read, which must be one of the possible things.
+func (l *load) settle(p *promise, id string, found claim, leased bool) {
+	if !p.allows(found, leased) {
+		l.t.Errorf("%s: guard says %+v (registered: %t), and promised one of %+v (none: %t)", id, found, leased, p.could, p.none)
+	}
+	p.could, p.none = nil, !leased
+	if leased {
+		p.could = []claim{found}
+	} else {
+		p.ordered = false
+	}
+}
+
+func (p *promise) allows(found claim, leased bool) bool {
+	if !leased {
+		return p.none
+	}
+	return slices.Contains(p.could, found)
+}
+
+// ended checks a call that ends a box: it must be due by a promise that may
+// stand, and must not have been made before.
+func (l *load) ended(id string, at time.Time, alive bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.promises[id]
+	switch {
+	case p == nil:
+		l.t.Errorf("%s is ended, and nobody registered it", id)
+	case !alive:
+		l.t.Errorf("%s is ended once more", id)
+	case !p.ordered && !slices.ContainsFunc(p.could, func(c claim) bool { return !at.Before(c.until) }):
+		l.t.Errorf("%s is ended at %s, and is not due: %+v", id, at.Format(time.RFC3339Nano), p.could)
+	}
+}
+
+// kept checks that a ledger has all that was promised.
+func (l *load) kept(v *store.View) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var errs []error
+	for id, p := range l.promises {
+		le, ok, err := v.LeaseOf(guard.ResourceID{Account: "research", Kind: guard.Instance, ID: id}.Key())
+		if err != nil {
+			return err
+		}
+		if found := (claim{le.Purpose, le.ExpiresAt.UTC()}); !p.allows(found, ok) {
+			errs = append(errs, fmt.Errorf("%s: the ledger has %+v (registered: %t), and guard promised one of %+v (none: %t)", id, found, ok, p.could, p.none))
+		}
+		if !ok {
+			continue
+		}
+		entries, err := v.JournalOf(le.ID, 0)
+		if err != nil {
+			return err
+		}
+		n := 0
+		for _, e := range entries {
+			if e.Verb == "registered" {
+				n++
+			}
+		}
+		if n != 1 {
+			errs = append(errs, fmt.Errorf("%s: its journal says %d times that it was registered", id, n))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// due reports whether a box must be ended; false, too, where it must not be.
+func (p *promise) due(at time.Time) bool {
+	return p.ordered || len(p.could) == 1 && !at.Before(p.could[0].until)
+}
