@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"guard"
 )
@@ -16,11 +17,11 @@ import (
 //
 // It proves that every record can be read; that the index of leases and the
 // leases agree; that an open release has a target the ledger has seen or holds a
-// lease of; that nothing is both open and in an archive; and that the journal
-// has no gap.
+// lease of; that nothing is both open and in an archive; that the journal has no
+// gap; and that what is kept in memory is what the backend has.
 func (l *Ledger) Check(ctx context.Context) error {
 	c := &checker{}
-	err := l.View(ctx, func(v *View) error {
+	err := l.view(ctx, nil, func(v *View) error {
 		c.v = v
 		c.records()
 		c.leases()
@@ -30,7 +31,43 @@ func (l *Ledger) Check(ctx context.Context) error {
 		c.journal()
 		return nil
 	})
-	return errors.Join(append(c.errs, err)...)
+	return errors.Join(append(c.errs, err, l.checkMirror(ctx))...)
+}
+
+// checkMirror compares what is in memory with the backend. An update between the
+// two looks may make a difference once, not for ever.
+func (l *Ledger) checkMirror(ctx context.Context) error {
+	var wrong []error
+	for range 3 {
+		wrong = nil
+		i := l.pub.now()
+		err := l.b.View(ctx, func(r Reader) error {
+			for name, m := range i.tables {
+				keys := m.keys()
+				if err := r.Scan(name, "", "", func(key string, _ []byte) bool {
+					keys = append(keys, key)
+					return true
+				}); err != nil {
+					return err
+				}
+				slices.Sort(keys)
+				for _, key := range slices.Compact(keys) {
+					value, err := r.Get(name, key)
+					if err != nil {
+						return err
+					}
+					if text, ok := m.differs(key, value); ok {
+						wrong = append(wrong, fmt.Errorf("%w: record %q in the ledger's table %s %s", guard.ErrDamaged, key, name, text))
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil || len(wrong) == 0 {
+			return err
+		}
+	}
+	return errors.Join(wrong...)
 }
 
 type checker struct {

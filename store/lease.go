@@ -50,17 +50,21 @@ func (r leaseRefs) best() string {
 
 // LeaseOf returns the lease of a resource (by ResourceID.Key) that counts: the
 // newest open one, or else the newest that has ended.
-func (tx *Tx) LeaseOf(resource string) (guard.Lease, bool, error) { return leaseOf(tx.o, resource) }
-
-// LeaseOf is as in [Tx].
-func (v *View) LeaseOf(resource string) (guard.Lease, bool, error) { return leaseOf(v.s, resource) }
-
-func leaseOf(g Getter, resource string) (guard.Lease, bool, error) {
-	refs, ok, err := leaseIndex.get(g, resource)
+func (tx *Tx) LeaseOf(resource string) (guard.Lease, bool, error) {
+	refs, ok, err := leaseIndex.get(tx.o, resource)
 	if err != nil || !ok {
 		return guard.Lease{}, false, err
 	}
-	return leases.get(g, refs.best())
+	return tx.Leases.Get(refs.best())
+}
+
+// LeaseOf is as in [Tx].
+func (v *View) LeaseOf(resource string) (guard.Lease, bool, error) {
+	refs, ok, err := v.leaseIndex.Get(resource)
+	if err != nil || !ok {
+		return guard.Lease{}, false, err
+	}
+	return v.Leases.Get(refs.best())
 }
 
 // indexLease keeps the index beside every write of a lease.

@@ -12,9 +12,13 @@ import (
 // Ledger is what guard knows: typed records over a [Backend]. Its methods may be
 // called from several goroutines. Records that it returns are shared and treated
 // as immutable: change a copy and Put that.
+//
+// The tables of what is open and known now are kept in memory as well, decoded:
+// a View reads them from there. So a backend belongs to one Ledger at a time.
 type Ledger struct {
 	b    Backend
 	meta meta
+	pub  *publisher
 }
 
 // Open makes a Ledger of a backend. An empty backend gets the present schema and
@@ -27,7 +31,16 @@ func Open(ctx context.Context, b Backend, at guard.Instant) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
-	return &Ledger{b: b, meta: m}, nil
+	l := &Ledger{b: b, meta: m}
+	err = b.View(ctx, func(r Reader) error {
+		i, err := load(r)
+		l.pub = newPublisher(i)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open ledger: %w", err)
+	}
+	return l, nil
 }
 
 // Deployment is the ledger's random ID, made once: the value of the tag
@@ -43,14 +56,26 @@ func (l *Ledger) Deployment() string { return l.meta.Deployment }
 // one more, moving to an archive one more, a journal entry up to three and the
 // first entry of an update one more. Use UpdateEach for more.
 func (l *Ledger) Update(ctx context.Context, fn func(tx *Tx) error) error {
-	return l.b.Update(ctx, func(w Writer) error {
+	var turn uint64
+	var kept map[place][]byte // what to publish; nil until it is durable
+	defer func() { l.pub.publish(turn, kept) }()
+	var writes map[place][]byte
+	err := l.b.Update(ctx, func(w Writer) error {
 		tx := newTx(w)
 		defer tx.o.end()
 		if err := fn(tx); err != nil {
 			return err
 		}
-		return tx.o.flush()
+		if err := tx.o.flush(); err != nil {
+			return err
+		}
+		turn, writes = l.pub.draw(turn), tx.o.mirrored(l.pub.now())
+		return nil
 	})
+	if err == nil {
+		kept = writes
+	}
+	return err
 }
 
 // UpdateEach runs fn for 0 to n-1, in order, in as few updates as hold them. What
@@ -93,9 +118,18 @@ func (l *Ledger) UpdateEach(ctx context.Context, n int, fn func(tx *Tx, i int) e
 // View runs fn on a consistent snapshot. Keep fn short and free of other I/O: a
 // view that stays open holds up writers in some backends. It calls neither
 // Update nor View.
+//
+// The archives and the journal may be ahead of the open tables by an update that
+// has just become durable: what it moved may stand in both, never in neither.
 func (l *Ledger) View(ctx context.Context, fn func(v *View) error) error {
+	return l.view(ctx, l.pub.now(), fn)
+}
+
+// view reads the mirrored tables from an image, or, without one, as the others
+// from the backend.
+func (l *Ledger) view(ctx context.Context, i *image, fn func(v *View) error) error {
 	return l.b.View(ctx, func(r Reader) error {
-		v := newView(r)
+		v := newView(r, i)
 		defer v.s.end()
 		return fn(v)
 	})

@@ -94,11 +94,26 @@ func (o *overlay) flush() error {
 	return nil
 }
 
+// mirrored are the writes to the tables that an image mirrors.
+func (o *overlay) mirrored(i *image) map[place][]byte {
+	out := map[place][]byte{}
+	for p, value := range o.writes {
+		if i.tables[p.table] != nil {
+			out[p] = value
+		}
+	}
+	return out
+}
+
 // end makes every later use an error.
 func (o *overlay) end() { o.w = nil }
 
-// snapshot is a Reader that knows when it is over.
-type snapshot struct{ r Reader }
+// snapshot is a Reader that knows when it is over, and the image that goes with
+// it, if any.
+type snapshot struct {
+	r Reader
+	i *image
+}
 
 func (s *snapshot) Get(table, key string) ([]byte, error) {
 	if s.r == nil {

@@ -125,12 +125,41 @@ type Table[T any] struct {
 }
 
 // Get returns the record of a key, and whether there is one.
-func (t Table[T]) Get(key string) (T, bool, error) { return t.t.get(t.s, key) }
+func (t Table[T]) Get(key string) (T, bool, error) {
+	if m := t.mirror(); m != nil {
+		return m.get(key)
+	}
+	return t.t.get(t.s, key)
+}
 
 // All yields the records whose key has the prefix, in byte order of their keys.
 // A record that cannot be read yields an error that names table and key, and the
 // next ones follow: whoever goes on past it knows that something is missing.
-func (t Table[T]) All(prefix string) iter.Seq2[T, error] { return t.t.all(t.s, prefix, "") }
+func (t Table[T]) All(prefix string) iter.Seq2[T, error] {
+	if m := t.mirror(); m != nil {
+		return m.all(prefix)
+	}
+	return t.t.all(t.s, prefix, "")
+}
+
+// Changed are the keys that were put or deleted after an earlier View's Version,
+// each once, in byte order. False means that this is not known, as of version 0:
+// read All. Archives always answer false.
+func (t Table[T]) Changed(since Version) (keys []string, known bool) {
+	if t.mirror() == nil {
+		return nil, false
+	}
+	return t.s.i.since(t.t.name, since)
+}
+
+// mirror is the table in memory, where the View is not over and has it there.
+func (t Table[T]) mirror() *mirror[T] {
+	if t.s.r == nil || t.s.i == nil {
+		return nil
+	}
+	m, _ := t.s.i.tables[t.t.name].(*mirror[T])
+	return m
+}
 
 // Rows reads and writes the records of one type in a [Tx].
 type Rows[T any] struct {

@@ -19,13 +19,15 @@ type View struct {
 	EndedReleases  Table[guard.Release] // key Release.ID
 	SentMessages   Table[guard.Message] // key Message.ID
 
-	s *snapshot
+	leaseIndex Table[leaseRefs]
+	s          *snapshot
 }
 
-func newView(r Reader) *View {
-	s := &snapshot{r}
+func newView(r Reader, i *image) *View {
+	s := &snapshot{r, i}
 	v := &View{s: s}
 	v.Leases = Table[guard.Lease]{leases, s}
+	v.leaseIndex = Table[leaseRefs]{leaseIndex, s}
 	v.Observed = Table[guard.Observed]{observed, s}
 	v.Metered = Table[guard.Metered]{metered, s}
 	v.Plans = Table[guard.Plan]{plans, s}
@@ -38,6 +40,14 @@ func newView(r Reader) *View {
 	v.EndedReleases = Table[guard.Release]{endedReleases, s}
 	v.SentMessages = Table[guard.Message]{sentMessages, s}
 	return v
+}
+
+// Version is how many updates the open tables of this View have seen.
+func (v *View) Version() Version {
+	if v.s.i == nil {
+		return 0
+	}
+	return v.s.i.version
 }
 
 // Value reads the value of a name into the pointer p, and tells whether there is

@@ -29,6 +29,9 @@ func testUndecodable(t *testing.T, s Suite) {
 					tx.Leases.Put(lease("l3", "i-3", 0, guard.LeaseActive)))
 			})
 			put(t, b, "leases", "l2", record)
+			if l, err = store.Open(ctx, b, At); err != nil {
+				t.Fatal(err)
+			}
 			look(t, l, func(v *store.View) error {
 				_, ok, err := v.Leases.Get("l2")
 				want(t, ok, false)
