@@ -249,7 +249,11 @@ func (r reply) decode(addr string, out any) error {
 		}
 		return e
 	}
-	if err := json.Unmarshal(r.body, out); err != nil {
+	err := json.Unmarshal(r.body, out)
+	if err == nil && bytes.Equal(bytes.TrimSpace(r.body), []byte("null")) {
+		err = errors.New("it is null")
+	}
+	if err != nil {
 		return &wire.Error{Kind: wire.KindBadReply, Message: fmt.Sprintf("guardd at %s answered what this guard cannot read: %v", addr, err),
 			Hint: "The two are of different versions: install the guard that came with guardd (guard version)."}
 	}

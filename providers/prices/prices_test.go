@@ -241,29 +241,3 @@ func TestAmountsAreExact(t *testing.T) {
 		}
 	})
 }
-
-func FuzzParse(f *testing.F) {
-	f.Add([]byte(good))
-	f.Add([]byte("instances: [{type: a, rate: {amount: 1, currency: USD, per: hour}}, *x, !!t y, {? z}]"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		b, _, err := Parse("x", data)
-		if (err == nil) != (b != nil) {
-			t.Fatal(b, err)
-		}
-		if err != nil && !errors.Is(err, guard.ErrInvalid) {
-			t.Fatal(err)
-		}
-		for k, q := range b.ratesForTest() {
-			if q.rate.Amount.IsNegative() || !q.rate.Known() {
-				t.Fatalf("%v: %v", k, q)
-			}
-		}
-	})
-}
-
-func (b *Book) ratesForTest() map[key]quote {
-	if b == nil {
-		return nil
-	}
-	return b.rates
-}
