@@ -1,0 +1,242 @@
+package soak
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"guard"
+	"guard/providers/fake"
+)
+
+// span is a stretch of the story: from inclusive, to exclusive.
+type span struct{ from, to time.Duration }
+
+func (s span) touches(from, to time.Duration) bool { return s.from <= to && from <= s.to }
+
+// storm is a stretch in which something keeps guard from acting on a box, and how
+// long after its end it may take guard to try again.
+type storm struct {
+	span
+	after time.Duration
+	cloud bool // the provider's doing, which people are to hear of
+}
+
+// deaths are the stretches in which nothing of guard runs. A crash at a state
+// happens when the ledger's journal, or for issued the cloud, first shows it.
+func (j *judge) deaths() []span {
+	var out []span
+	for _, h := range j.week.Hits {
+		switch {
+		case h.Crash:
+			out = append(out, span{h.At, h.At + cmp.Or(h.Back, never)})
+		case h.Suspend > 0:
+			out = append(out, span{h.At, h.At + h.Suspend})
+		case h.CrashAt != "":
+			if at, ok := j.struck(h, out); ok {
+				out = append(out, span{at, at + cmp.Or(h.Back, never)})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	return out
+}
+
+// struck is when a crash at a state came; false where it never did.
+func (j *judge) struck(h Hit, before []span) (time.Duration, bool) {
+	taken := func(at time.Duration) bool {
+		return slices.ContainsFunc(before, func(s span) bool { return s.from == at })
+	}
+	if h.CrashAt == guard.ReleaseIssued {
+		for _, c := range j.h.Calls {
+			at := j.offset(c.At)
+			if c.Status == 200 && destroys(c) && at >= h.At && !taken(at) && (h.ID == "" || len(c.IDs) == 1 && h.ID == c.Account+"/"+c.IDs[0]) {
+				return at, true
+			}
+		}
+		return 0, false
+	}
+	for _, e := range j.book.journal {
+		at := j.earliest(e.At)
+		if e.Verb == string(h.CrashAt) && e.Data["release"] != "" && at >= h.At && !taken(at) && (h.ID == "" || h.ID == e.Subject) {
+			return at, true
+		}
+	}
+	return 0, false
+}
+
+// away is how long guard was dead without a break, where it was at a moment or has
+// come back within d before it.
+func (j *judge) away(at, d time.Duration) time.Duration {
+	var longest time.Duration
+	for _, s := range j.dead {
+		if s.touches(at-d, at) {
+			longest = max(longest, s.to-s.from)
+		}
+	}
+	return longest
+}
+
+// faults are the stretches in which the account's script makes calls of these
+// sorts fail for a box. One that is limited by its count lasts until as many calls
+// of its sort as all such faults ask for have come.
+func (j *judge) faults(b *life, calls ...string) []storm {
+	var out []storm
+	s := b.account.Script
+	name := nameOf(s)
+	for _, f := range s.Faults {
+		sort := cmp.Or(f.Call, fake.CallAny)
+		if sort != fake.CallAny && !slices.Contains(calls, sort) || f.ID != "" && f.ID != b.spec.ID ||
+			f.Scope != "" && f.Scope != cmp.Or(b.spec.Scope, scopeOf(s)) {
+			continue
+		}
+		end := never
+		if f.For > 0 {
+			end = f.From + f.For
+		}
+		if f.Times > 0 {
+			end = min(end, j.usedUp(name, s.Faults, f, sort))
+		}
+		out = append(out, storm{span{f.From, end}, patience(f.Reply), true})
+	}
+	return out
+}
+
+// usedUp is when a counted fault cannot have any turn left.
+func (j *judge) usedUp(account string, all []fake.Fault, f fake.Fault, sort string) time.Duration {
+	turns := 0
+	for _, other := range all {
+		if cmp.Or(other.Call, fake.CallAny) == sort {
+			turns += max(other.Times, 1)
+		}
+	}
+	for _, c := range j.h.Calls {
+		at := j.offset(c.At)
+		if c.Account != account || at < f.From || sort != fake.CallAny && c.Call.Call != sort || f.ID != "" && !slices.Contains(c.IDs, f.ID) {
+			continue
+		}
+		if turns--; turns == 0 {
+			return at
+		}
+	}
+	return never
+}
+
+// patience is how long after such an answer guard may wait before it tries again.
+func patience(r fake.Reply) time.Duration {
+	d := retryAtLeast
+	switch {
+	case r.AcceptedIgnored, r.DoneButTimesOut, r.TimesOut:
+		d = verify + retryAtLeast
+	case r.Status == 401, r.Status == 403, r.Status == 423:
+		d = recheckAtMost
+	}
+	if n, err := strconv.Atoi(r.RetryAfter); err == nil {
+		d += time.Duration(n) * time.Second
+	}
+	return d
+}
+
+func scopeOf(s fake.Script) string {
+	if len(s.Scopes) > 0 {
+		return s.Scopes[0]
+	}
+	return "default"
+}
+
+// storms are everything that keeps guard from reading or ending a box: its own
+// absence, faults of the calls that it needs, credentials of somebody else.
+func (j *judge) storms(b *life) []storm {
+	out := j.faults(b, fake.CallGet, fake.CallIdentity, fake.CallRelease, fake.CallList)
+	for _, s := range j.dead {
+		after := retryAtLeast
+		if s.to-s.from > farAway {
+			after = max(freshNotice, j.longestGrace(b)) + retryAtLeast
+		}
+		out = append(out, storm{s, after, false})
+	}
+	who, from := identityOf(b.account.Script), time.Duration(0)
+	for _, e := range append(slices.Clone(b.account.Script.Timeline), fake.Event{At: never, Identity: who}) {
+		if e.Identity == "" {
+			continue
+		}
+		if now := identityAt(b.account.Script, e.At-1); now != who {
+			out = append(out, storm{span{from, e.At}, recheckAtMost, true})
+		}
+		from = e.At
+	}
+	slices.SortFunc(out, func(a, b storm) int { return cmp.Compare(a.from, b.from) })
+	return out
+}
+
+func (j *judge) longestGrace(b *life) time.Duration {
+	var d time.Duration
+	for _, c := range b.claims {
+		d = max(d, j.graceOf(c))
+	}
+	return d
+}
+
+// calm reports that no storm touches a stretch.
+func calm(storms []storm, from, to time.Duration) bool {
+	return !slices.ContainsFunc(storms, func(s storm) bool { return s.touches(from, to) })
+}
+
+// clockOff is how far guard's clock may be off at a moment by what it may believe.
+type clockOff struct{ lo, hi time.Duration }
+
+// clockAt follows the steps of guard's clock as law 8 has them believed: a step
+// forward of more than an hour only where the providers' clocks agree with it.
+// Two steps, or a step and an absence, within ten minutes may be seen as one, and
+// then both readings are possible.
+func (j *judge) clockAt(at time.Duration) clockOff {
+	var actual time.Duration
+	believed := clockOff{}
+	last := -never
+	for _, h := range j.week.Hits {
+		if h.Step == 0 || h.At > at {
+			continue
+		}
+		actual += h.Step
+		doubt := h.At-last < freshNotice || slices.ContainsFunc(j.dead, func(s span) bool { return s.touches(h.At-freshNotice, h.At+freshNotice) })
+		last = h.At
+		next := clockOff{actual, actual}
+		if actual-believed.lo > farAway && actual.Abs() > clockSkew {
+			next = believed
+		}
+		if doubt {
+			next = clockOff{min(believed.lo, actual), max(believed.hi, actual)}
+		}
+		believed = next
+	}
+	return believed
+}
+
+// steps reports whether guard's clock is ever touched.
+func (j *judge) steps() bool {
+	return slices.ContainsFunc(j.week.Hits, func(h Hit) bool { return h.Step != 0 })
+}
+
+// earliest and latest are when guard's wall clock can first and last have told a
+// time.
+func (j *judge) earliest(wall time.Time) time.Duration { return j.clocked(wall, false) }
+
+func (j *judge) latest(wall time.Time) time.Duration { return j.clocked(wall, true) }
+
+func (j *judge) clocked(wall time.Time, last bool) time.Duration {
+	told := j.offset(wall)
+	offs := []time.Duration{0}
+	var actual time.Duration
+	for _, h := range j.week.Hits {
+		if h.Step != 0 {
+			actual += h.Step
+			// Where the step is not believed, guard counts on from before.
+			offs = append(offs, actual)
+		}
+	}
+	if last {
+		return told - slices.Min(offs)
+	}
+	return told - slices.Max(offs)
+}
