@@ -277,7 +277,12 @@ func (g *guardd) until(what string, condition func() bool) {
 // done, and lets fn read it.
 func (g *guardd) whole(fn func(v *store.View) error) {
 	g.t.Helper()
-	content, err := os.ReadFile(filepath.Join(g.dir, "ledger.db"))
+	g.wholeAt(filepath.Join(g.dir, "ledger.db"), fn)
+}
+
+func (g *guardd) wholeAt(path string, fn func(v *store.View) error) {
+	g.t.Helper()
+	content, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return // killed before it made one
 	}
