@@ -2,17 +2,24 @@ package configs
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/tools/txtar"
+
+	"guard"
 )
 
 // FuzzLoad: whatever stands in the file, loading ends with a configuration or
 // with problems that each name a line of it and are in order, and it ends the
-// same way the second time.
+// same way the second time. What loads can be run: every account has a mode, a
+// name of its own and times at which it is looked at; every limit is one.
 func FuzzLoad(f *testing.F) {
 	cases, err := filepath.Glob("testdata/*.txtar")
 	if err != nil {
@@ -29,6 +36,15 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 	}
+	for _, example := range []string{"examples/first.yaml", "examples/aws.yaml"} {
+		text, err := os.ReadFile(example)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(regexp.MustCompile(`(?m)^.*(?:prices|file).*\n`).ReplaceAll(text, nil))
+	}
+	f.Add([]byte("accounts: [{name: a, provider: fake, poll: '*/5 * * * *', sweep: 1h}]\nrules: {budget: {warn: [50%, 80%]}}\n"))
+	f.Add([]byte("notify: {slack: {token: xoxb-" + canary + ", channel: '#gpu'}}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 4096 {
 			return // the parser needs quadratic time for deep nesting
@@ -38,14 +54,15 @@ func FuzzLoad(f *testing.F) {
 			return
 		}
 		c, err := Load(data, "guard.yaml", providersBuilt, env)
-		_, again := Load(data, "guard.yaml", providersBuilt, env)
+		d, again := Load(data, "guard.yaml", providersBuilt, env)
 		if (err == nil) != (again == nil) || err != nil && err.Error() != again.Error() {
 			t.Fatalf("loading twice differs:\n%v\n%v", err, again)
 		}
 		if err == nil {
-			if c == nil || c.TimeZone == nil || c.Ledger.Path == "" {
-				t.Fatalf("incomplete: %+v", c)
+			if !reflect.DeepEqual(c, d) {
+				t.Fatalf("loading twice differs:\n%+v\n%+v", c, d)
 			}
+			runnable(t, c)
 			return
 		}
 		var ps Problems
@@ -63,6 +80,77 @@ func FuzzLoad(f *testing.F) {
 		}
 		if strings.Contains(err.Error(), canary) {
 			t.Errorf("shows a secret: %v", err)
+		}
+	})
+}
+
+func runnable(t *testing.T, c *Config) {
+	t.Helper()
+	r := c.Rules
+	if c.TimeZone == nil || c.Ledger.Path == "" || c.Listen.Unix == "" || r.Defaults.TTL < 0 || r.Defaults.Grace <= 0 || r.Defaults.TTL > 0 && r.Defaults.Grace >= r.Defaults.TTL ||
+		r.Limits.UnforeseenPerHour < 0 || r.Limits.UnforeseenPercent < 0 || r.Verify <= 0 {
+		t.Errorf("incomplete: %+v", c)
+	}
+	names := map[string]bool{}
+	for _, a := range c.Accounts {
+		if a.Name == "" || names[a.Name] || a.Mode != guard.Observe && a.Mode != guard.Enforce {
+			t.Errorf("account %+v", a)
+		}
+		names[a.Name] = true
+		for _, s := range []Schedule{a.Poll, a.Sweep} {
+			if next := s.Next(anyDay); !next.After(anyDay) {
+				t.Errorf("account %s is never looked at: %s", a.Name, s)
+			}
+		}
+	}
+}
+
+// FuzzDuration: a duration is above zero and of ten years at most, and reads the
+// same when it was written back.
+func FuzzDuration(f *testing.F) {
+	for _, s := range []string{"90s", "1h30m", "2d", "1w2d3h", "0", "0s", "10", "1.5h", "-1h", "1y", "11y", "30m1h", "1ms", "9223372036854775807ms", "106751d", " 1h", "∞"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		d, err := parseDuration(s)
+		if err != nil {
+			if d != 0 || len(err.Error()) > 400 {
+				t.Errorf("%q: %s and %v", s, d, err)
+			}
+			return
+		}
+		if back, err := parseDuration(formatDuration(d)); d <= 0 || d > longest || err != nil || back != d {
+			t.Errorf("%q is %s and comes back as %s: %v", s, d, back, err)
+		}
+	})
+}
+
+// FuzzSchedule: a schedule that is taken comes again and again, at least as often
+// as was asked for.
+func FuzzSchedule(f *testing.F) {
+	for _, s := range []string{"90s", "1h", "*/5 * * * *", "@hourly", "@every 1s", "TZ=UTC", "0 0 29 2 *", "0 0 30 2 *", "* * * * 7", "0,15 9-17 * * MON-FRI", "*/0 * * * *", "1-0 * * * *", "? * * * ?", "*/61 * * * *", "99999999999 * * * *", "@", "CRON_TZ=UTC * * * * *", "30 2 * * *"} {
+		f.Add(s)
+	}
+	zone, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		f.Skip("no time zones here: ", err)
+	}
+	const least, most = time.Minute, 2 * time.Hour
+	f.Fuzz(func(t *testing.T, s string) {
+		got, err := parseSchedule(s, zone, least, most)
+		if err != nil {
+			if !got.IsZero() {
+				t.Errorf("%q: %s and %v", s, got, err)
+			}
+			return
+		}
+		at := time.Date(2026, 3, 28, 22, 0, 0, 0, time.UTC) // the clocks go forward that night
+		for range 20 {
+			next := got.Next(at)
+			if gap := next.Sub(at); gap <= 0 || gap > most+time.Hour {
+				t.Fatalf("%q leaves %s after %s", s, gap, at)
+			}
+			at = next
 		}
 	})
 }
