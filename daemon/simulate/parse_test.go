@@ -206,27 +206,3 @@ commands:
 		t.Errorf("got %v", err)
 	}
 }
-
-// FuzzParse: no file makes the parser panic, and what it refuses it explains.
-func FuzzParse(f *testing.F) {
-	files, _ := filepath.Glob("../../configs/scenarios/*.yaml")
-	for _, file := range files {
-		if data, err := os.ReadFile(file); err == nil {
-			f.Add(data)
-		}
-	}
-	f.Add([]byte(tale + "expect:\n  - {lease: lab/i-1, has: {tags: {a: b}}}\n"))
-	f.Add([]byte(head + "accounts: {lab: {provider: fake, faults: [{call: list, reply: {set_fields: {rate: {amount: 2}}}}]}}\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if strings.Contains(string(data), "config_file") {
-			t.Skip("reads other files")
-		}
-		s, err := simulate.Parse(data, "s.yaml", nil)
-		if (s == nil) == (err == nil) {
-			t.Fatalf("%v, %v", s, err)
-		}
-		if err != nil && err.Error() == "" {
-			t.Fatal("an error without a word")
-		}
-	})
-}
