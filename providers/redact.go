@@ -83,12 +83,20 @@ var (
 	forms = regexp.MustCompile(`(?i:\b(?:bearer|basic)\s+\S+)|\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b|\b(?:gh[pousr]_|xox[a-z]-|xapp-|sk-|rpa_)[A-Za-z0-9_-]{8,}|\beyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*|[A-Za-z0-9+/_=-]{48,}`)
 )
 
+// mostScrubbed is how many bytes of a text are looked through: the expressions
+// need seconds for a megabyte, and 500 characters are shown.
+const mostScrubbed = 16 << 10
+
 // Scrub takes out of a text what Redact takes out of an error's.
 func Scrub(text string, secrets ...guard.Secret) string {
 	for _, s := range secrets {
 		if v := s.Reveal(); v != "" {
 			text = strings.ReplaceAll(text, v, blot)
 		}
+	}
+	if len(text) > mostScrubbed {
+		text = text[:mostScrubbed]
+		text = text[:strings.LastIndexAny(text, " \t\n")+1] // no half of a secret stays
 	}
 	text = urls.ReplaceAllString(text, "$1$2")
 	text = named.ReplaceAllString(text, "$1"+blot)
