@@ -20,22 +20,34 @@ func simulateCommand() *cobra.Command {
 	var output string
 	var seed int64
 	var verbose bool
+	var weeks soakFlags
 	cmd := &cobra.Command{
-		Use: "simulate FILE...", Short: "Play scenario files and check what they expect", Args: usage(cobra.MinimumNArgs(1)),
+		Use: "simulate FILE... | --soak DURATION", Short: "Play scenario files and check what they expect", Args: usage(weeks.check),
 		Long: `Play each scenario file: the real daemon on virtual time, against a fake cloud
 and a fake Slack. Nothing outside this process is called. Try your own
 guard.yaml against a story before you trust it with a kill switch: name it as
 config_file in the scenario. configs/scenarios has examples.
+
+With --soak it plays weeks that nobody wrote: random fleets, people, faults,
+crashes and clocks, one after the other from --seed on. A checker that knows the
+fake cloud's truth looks for wrong releases, missed limits, false holds, wrong
+spend, lost and repeated messages. A failure is made small, and written as a
+scenario file.
 
 Exit status:
   0  all that the files expect holds
   1  something does not; each is printed with what happened instead
   2  a file is wrong; every mistake is printed with its line`,
 		Example: `  guardd simulate configs/scenarios/*.yaml
-  guardd simulate -o json story.yaml | jq -c 'select(.event == "message_sent")'`,
+  guardd simulate -o json story.yaml | jq -c 'select(.event == "message_sent")'
+  guardd simulate --soak 2m --seed 7
+  guardd simulate --soak 1h --keep-going --out /tmp -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output != "table" && output != "json" {
 				return usageError{fmt.Errorf("-o %s: write -o table or -o json", output)}
+			}
+			if weeks.last > 0 {
+				return weeks.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), output, seed)
 			}
 			o := simulate.Options{Run: inStory(0), Seed: seed}
 			if verbose {
@@ -47,8 +59,9 @@ Exit status:
 	}
 	f := cmd.Flags()
 	f.StringVarP(&output, "output", "o", "table", "table, or json: one object a line")
-	f.Int64Var(&seed, "seed", 1, "fixes what is random")
+	f.Int64Var(&seed, "seed", 1, "fixes what is random; with --soak, the first week")
 	f.BoolVar(&verbose, "log", false, "print the daemon's log on stderr")
+	weeks.add(cmd)
 	return cmd
 }
 

@@ -147,6 +147,7 @@ func TestReloads(t *testing.T) {
 	for _, c := range []struct{ reload, want string }{
 		{"{config: {accounts: []}, fails: lab}", ""},
 		{"{config: {accounts: []}}", "the reload is refused"},
+		{"{config: {accounts: []}}, may_fail: true", ""},
 		{"{config: {accounts: []}, fails: zebra}", `without "zebra"`},
 		{"{config: {defaults: {ttl: 9h}}}", ""},
 		{"{config: {defaults: {ttl: 9h}}, fails: ttl}", "it should be refused"},

@@ -67,6 +67,13 @@ type Knobs struct {
 	Often  int
 }
 
+// Short are weeks of everything that end after a day.
+func Short() Knobs {
+	k := Usual()
+	k.Most, k.Accounts, k.Boxes = 20*time.Hour, Range{1, 2}, Range{1, 3}
+	return k
+}
+
 // Range is from Least to Most.
 type Range struct{ Least, Most int }
 
@@ -74,7 +81,7 @@ type Range struct{ Least, Most int }
 func Usual() Knobs {
 	return Knobs{
 		Least: 10 * time.Hour, Most: 7 * 24 * time.Hour,
-		Accounts: Range{1, 3}, Boxes: Range{1, 5}, Observe: 15, Often: 2,
+		Accounts: Range{1, 3}, Boxes: Range{1, 4}, Observe: 15, Often: 2,
 		Chance: map[Family]int{
 			Reclaims: 25, Outside: 25, Platform: 15, Stops: 25, Prices: 25, OddPrices: 10, Moves: 20, Impostors: 10, Newcomers: 40,
 			Extensions: 40, Holds: 25, Protections: 15, HandReleases: 20, Mistakes: 20,
@@ -102,7 +109,9 @@ func DrawSeed(seed int64, k Knobs) Week {
 // Draw makes a week. Whatever is drawn is a story that can be played.
 func Draw(src Source, k Knobs) Week {
 	d := &drawer{dice: dice{src}, k: k}
-	length := d.span("length", k.Least, max(k.Least, k.Most), time.Hour)
+	// Most weeks are short: the longer ones are few, for what takes its time.
+	most := max(k.Least, min(k.Most, pick(d.dice, "at most", 20*time.Hour, 20*time.Hour, 30*time.Hour, 30*time.Hour, 72*time.Hour, k.Most)))
+	length := d.span("length", k.Least, most, time.Hour)
 	d.w = Week{
 		Start:  pick(d.dice, "start", starts...),
 		Length: length,

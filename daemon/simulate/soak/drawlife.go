@@ -14,7 +14,7 @@ import (
 // events draws what happens in an account's cloud.
 func (d *drawer) events(s *fake.Script) {
 	add := func(e fake.Event) { s.Timeline = append(s.Timeline, e) }
-	for i := range d.times(Newcomers) {
+	for i := range min(d.times(Newcomers), 3) {
 		at := d.moment("new box", 0)
 		for _, r := range d.fleet(s, fmt.Sprintf("n-%d", i+1), at) {
 			r.Created = 0 // with the event
@@ -47,7 +47,9 @@ func (d *drawer) events(s *fake.Script) {
 		add(fake.Event{At: at, ID: b.id, Reclaim: r})
 	})
 	each(Outside, func(b rented, at time.Duration) { add(fake.Event{At: at, ID: b.id, By: guard.ByOutside, Delete: true}) })
-	each(Platform, func(b rented, at time.Duration) { add(fake.Event{At: at, ID: b.id, By: guard.ByPlatform, Delete: true}) })
+	each(Platform, func(b rented, at time.Duration) {
+		add(fake.Event{At: at, ID: b.id, By: guard.ByPlatform, Delete: true})
+	})
 	each(Stops, func(b rented, at time.Duration) {
 		add(fake.Event{At: at, ID: b.id, State: "stopped"})
 		if d.chance("starts again", 70) {
