@@ -51,6 +51,7 @@ func budgetExceeded(r Rules, f Facts) Outcome {
 		return Outcome{}
 	}
 	due := d.Due
+	var next time.Time
 	if f.outdated(d) {
 		// A person just changed the cap; the meter's answer is moments away.
 		soon := f.At.Add(solving)
@@ -60,10 +61,12 @@ func budgetExceeded(r Rules, f Facts) Outcome {
 		if due.Before(soon) {
 			due = soon
 		}
+		next = f.after(d.Due.Add(1 - solving)) // from then on it is put off
 	}
 	l := limit{rule: guard.RuleBudgetExceeded, cause: guard.CauseBudget, at: d.Limit, due: due, stood: d.Stood,
 		coming: fmt.Sprintf("its cap of %s is reached", f.Lease.Budget.Round()), reached: fmt.Sprintf("its cap of %s is reached", f.Lease.Budget.Round())}
 	out := l.judge(r, f)
+	out.Next = earliest(out.Next, next)
 	for i := range out.Verdicts {
 		v := &out.Verdicts[i]
 		v.Facts = append(v.Facts, f.capFacts()...)

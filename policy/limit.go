@@ -122,7 +122,7 @@ func (l limit) judge(r Rules, f Facts) Outcome {
 	}
 	protection := f.Protection(r)
 
-	v := f.verdict(l.rule, notice)
+	v := f.verdict(l.rule, f.began(notice))
 	v.Facts = append(v.Facts, f.limitFacts(r, l, due)...)
 	told := l.tell(f, due, action, why, protection)
 	var next time.Time
@@ -155,6 +155,17 @@ func (l limit) judge(r Rules, f Facts) Outcome {
 			Lines: append([]string{"The account is in observe mode, so guard does nothing. It goes on billing."}, f.costLines()...)})
 	}
 	return Outcome{Verdicts: []Verdict{v}, Next: next}
+}
+
+// began is when a limit's condition began: at its notice, or later where the
+// instance or its lease did not exist by then.
+func (f Facts) began(notice time.Time) time.Time {
+	for _, t := range []time.Time{f.Lease.RegisteredAt, f.Observed.Resource.Created} {
+		if t.After(notice) && !t.After(f.At) {
+			notice = t
+		}
+	}
+	return notice
 }
 
 // offsets is the moments before due at which people are told, longest first.

@@ -33,7 +33,10 @@ func unregistered(r Rules, f Facts) Outcome {
 	if h, ok := f.hourly(); ok {
 		price = fmt.Sprintf("for %s per hour", h.Round())
 	}
-	age := f.At.Sub(since).Truncate(time.Minute)
+	age := f.At.Sub(since)
+	if age >= time.Minute {
+		age = age.Truncate(time.Minute)
+	}
 	lines := []string{fmt.Sprintf("It is %s, since %s.", stateWord(o.Resource), f.stamp(since))}
 	if spent := amounts(f.Spend.Totals); spent != "" {
 		if f.Spend.AtLeast {
@@ -48,7 +51,7 @@ func unregistered(r Rules, f Facts) Outcome {
 		fmt.Sprintf("To claim it: guard register %s --purpose TEXT --ttl 8h", id),
 		fmt.Sprintf("To end it: guard release %s", id))
 	v.Stages = []Stage{{Name: "found",
-		Title: fmt.Sprintf("%s: nobody registered it; %s old, %s", f.name(), span(max(age, time.Minute)), price), Lines: lines}}
+		Title: fmt.Sprintf("%s: nobody registered it; %s old, %s", f.name(), span(age.Truncate(time.Second)), price), Lines: lines}}
 	v.Facts = append(v.Facts, guard.Fact{Name: "unregistered since", Value: f.stamp(since), Source: "provider", At: o.FirstSeen})
 	return Outcome{Verdicts: []Verdict{v}}
 }

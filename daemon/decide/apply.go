@@ -20,146 +20,144 @@ const (
 	most = 40
 )
 
-// subject is one thing that is judged: a resource, an account or guard itself.
-type subject struct {
-	key     string // of the resource; "" for the others
-	account string // "" for guard itself
-	spend   policy.Spend
-	scopes  []guard.ScopeStatus
+// judged is a subject and what its transaction cannot read.
+type judged struct {
+	*subject
+	known
 }
 
 // job is what is written in one transaction: one subject, or several that share
 // a message.
 type job struct {
-	subjects []subject
+	subjects []judged
 	rule     guard.Rule // what they share; "" for one alone
 }
 
-// pending is what a run has to write, and when something changes by itself.
-type pending struct {
-	jobs []job
-	next time.Time
-}
-
-// compare judges every subject and keeps those in which something is to be
-// written.
-func (l *Loop) compare(s *snapshot) pending {
-	var p pending
-	groups := map[string]job{}
-	for _, sub := range s.subjects() {
-		f, open, err := l.gather(s.source(), s.found(), s, sub)
-		if err != nil {
-			continue // a snapshot's maps do not fail
+// compare judges what is due and returns those subjects in which something is to
+// be written. They stay stale: what was written, and what could not be, is judged
+// in the next run.
+func (l *Loop) compare(ctx context.Context, x *index, m moment) ([]job, error) {
+	var jobs []job
+	err := l.Ledger.View(ctx, func(v *store.View) error {
+		jobs = nil
+		if err := x.fold(v); err != nil {
+			return err
 		}
-		if sub.key != "" {
-			f.Spend, f.Scopes = l.spent(s, f, sub.key), s.scopes[sub.account]
-			sub.spend, sub.scopes = f.Spend, f.Scopes
-		}
-		out := policy.Evaluate(l.Rules, f)
-		if !out.Next.IsZero() && (p.next.IsZero() || out.Next.Before(p.next)) {
-			p.next = out.Next
-		}
-		c := l.change(f, open, out)
-		if c.empty() {
-			continue
-		}
-		if rule, ok := c.grouped(); ok {
-			name := string(rule) + "|" + sub.account
-			g := groups[name]
-			g.rule, g.subjects = rule, append(g.subjects, sub)
-			groups[name] = g
-			continue
-		}
-		p.jobs = append(p.jobs, job{subjects: []subject{sub}})
-	}
-	for _, name := range slices.Sorted(maps.Keys(groups)) {
-		g := groups[name]
-		if len(g.subjects) <= few {
-			for _, sub := range g.subjects {
-				p.jobs = append(p.jobs, job{subjects: []subject{sub}})
-			}
-			continue
-		}
-		for chunk := range slices.Chunk(g.subjects, most) {
-			p.jobs = append(p.jobs, job{subjects: chunk, rule: g.rule})
-		}
-	}
-	return p
-}
-
-// subjects is everything that is judged, in a fixed order.
-func (s *snapshot) subjects() []subject {
-	keys := map[string]string{}
-	for key, o := range s.observed {
-		keys[key] = o.Resource.ID.Account
-	}
-	for key, le := range s.leases {
-		keys[key] = le.Resource.Account
-	}
-	var out []subject
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		out = append(out, subject{key: key, account: keys[key]})
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.accounts)) {
-		out = append(out, subject{account: name})
-	}
-	return append(out, subject{})
-}
-
-// found gives the open findings of a subject.
-type found func(subject string) ([]guard.Finding, error)
-
-func (s *snapshot) found() found {
-	return func(subject string) ([]guard.Finding, error) { return s.findings[subject], nil }
-}
-
-func foundIn(tx *store.Tx) found {
-	return func(subject string) ([]guard.Finding, error) {
-		var out []guard.Finding
-		for _, rule := range append(policy.Names(), guard.RuleReleaseBlocked, guard.RuleReleaseStalled) {
-			f, ok, err := tx.Findings.Get(guard.Finding{Rule: rule, Subject: subject}.Key())
+		w := newWatch(l, v, m)
+		groups := map[string]job{}
+		for _, s := range x.due(m.now) {
+			f, open, k, err := w.facts(s, x.family[s.key], x.open[s.account])
 			if err != nil {
-				return nil, err
+				return err
 			}
-			if ok {
-				out = append(out, f)
+			out := policy.Evaluate(l.Rules, f)
+			x.wait(s, out.Next)
+			l.judgements++
+			c := l.change(f, open, out)
+			if c.empty() {
+				delete(x.stale, s)
+				continue
 			}
+			rule, ok := c.grouped()
+			if !ok {
+				jobs = append(jobs, job{subjects: []judged{{s, k}}})
+				continue
+			}
+			name := string(rule) + "|" + s.account
+			g := groups[name]
+			g.rule, g.subjects = rule, append(g.subjects, judged{s, k})
+			groups[name] = g
 		}
-		return out, nil
-	}
+		for _, name := range slices.Sorted(maps.Keys(groups)) {
+			jobs = append(jobs, shared(groups[name])...)
+		}
+		x.judged = m.now
+		return nil
+	})
+	return jobs, err
 }
 
-// gather reads one subject's facts and open findings.
-func (l *Loop) gather(src source, open found, s *snapshot, sub subject) (policy.Facts, []guard.Finding, error) {
-	var f policy.Facts
+// shared splits what may share messages: few are told on their own, many in
+// messages of as many as fit.
+func shared(g job) []job {
+	size, rule := most, g.rule
+	if len(g.subjects) <= few {
+		size, rule = 1, ""
+	}
+	var out []job
+	for chunk := range slices.Chunk(g.subjects, size) {
+		out = append(out, job{subjects: chunk, rule: rule})
+	}
+	return out
+}
+
+// watch reads facts in one View.
+type watch struct {
+	l      *Loop
+	v      *store.View
+	src    source
+	m      moment
+	scopes map[string][]guard.ScopeStatus // by account, once read
+}
+
+func newWatch(l *Loop, v *store.View, m moment) *watch {
+	return &watch{l: l, v: v, src: fromView(v), m: m, scopes: map[string][]guard.ScopeStatus{}}
+}
+
+// facts gathers all facts about a subject, and its open findings. Family is the
+// keys of a resource's children, leases how many are open in its account.
+func (w *watch) facts(s *subject, family []string, leases int) (policy.Facts, []guard.Finding, known, error) {
+	k := known{leases: leases}
 	var err error
-	switch {
-	case sub.key != "":
-		f, err = l.facts(src, sub.key, sub.account, s.now)
-		f.Spend, f.Scopes = sub.spend, sub.scopes
-	case sub.account != "":
-		f, err = l.account(src, s, sub.account)
-	default:
-		f = l.own(s)
+	if k.scopes, err = w.scopesOf(s.account); err != nil {
+		return policy.Facts{}, nil, k, err
 	}
-	if err != nil {
-		return f, nil, err
+	f, open, err := w.l.gather(w.src, w.m, s, k)
+	if err != nil || !s.resource() {
+		return f, open, k, err
 	}
-	fs, err := open(f.Subject())
-	return f, fs, err
+	segments := f.Metered.Segments
+	if f.Lease != nil && len(family) > 0 {
+		segments = slices.Clone(segments)
+		for _, child := range family {
+			m, _, err := w.v.Metered.Get(child)
+			if err != nil {
+				return f, open, k, err
+			}
+			segments = append(segments, m.Segments...)
+		}
+	}
+	k.spend = w.l.spent(f, segments)
+	f.Spend = k.spend
+	return f, open, k, nil
+}
+
+func (w *watch) scopesOf(account string) ([]guard.ScopeStatus, error) {
+	if have, ok := w.scopes[account]; ok || account == "" {
+		return have, nil
+	}
+	var out []guard.ScopeStatus
+	for c, err := range w.v.Scopes.All(account + "/") {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	w.scopes[account] = out
+	return out, nil
 }
 
 // apply writes the jobs. Each is judged again inside its transaction, on what is
 // there then: somebody may have extended a lease meanwhile.
-func (l *Loop) apply(ctx context.Context, s *snapshot, p pending) error {
-	if len(p.jobs) == 0 {
+func (l *Loop) apply(ctx context.Context, jobs []job, m moment) error {
+	if len(jobs) == 0 {
 		return nil
 	}
 	kicks := map[string]bool{}
-	err := l.Ledger.UpdateEach(ctx, len(p.jobs), func(tx *store.Tx, i int) error {
+	err := l.Ledger.UpdateEach(ctx, len(jobs), func(tx *store.Tx, i int) error {
 		var shared []change
-		for _, sub := range p.jobs[i].subjects {
-			f, open, err := l.gather(fromTx(tx), foundIn(tx), s, sub)
+		for _, s := range jobs[i].subjects {
+			f, open, err := l.gather(fromTx(tx), m, s.subject, s.known)
 			if err != nil {
 				return err
 			}
@@ -168,9 +166,9 @@ func (l *Loop) apply(ctx context.Context, s *snapshot, p pending) error {
 				kicks["notify"] = true
 			}
 			if c.release != nil {
-				kicks["release/"+sub.account] = true
+				kicks["release/"+s.account] = true
 			}
-			if rule, ok := c.grouped(); ok && rule == p.jobs[i].rule {
+			if rule, ok := c.grouped(); ok && rule == jobs[i].rule {
 				shared = append(shared, c)
 				continue
 			}
@@ -181,7 +179,7 @@ func (l *Loop) apply(ctx context.Context, s *snapshot, p pending) error {
 		if len(shared) == 0 {
 			return nil
 		}
-		return l.write(tx, l.merge(shared, s.now))
+		return l.write(tx, l.merge(shared, m.now))
 	})
 	for _, name := range slices.Sorted(maps.Keys(kicks)) {
 		l.Kick(name)

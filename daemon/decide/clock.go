@@ -159,6 +159,13 @@ func (l *Loop) watchClock(ctx context.Context, at guard.Instant) (c clock, chang
 	return c, changed, nil
 }
 
+// started reports whether a run has got so far as to keep the clock.
+func (l *Loop) started() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.clock.Last.IsZero()
+}
+
 // keepClock writes the clock down and lets releases be judged by it.
 func (l *Loop) keepClock(ctx context.Context, at guard.Instant, c clock, changed bool) error {
 	if changed || at.Sub(c.kept) >= heartbeat || at.Sub(c.kept) < 0 {

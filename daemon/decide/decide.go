@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -42,6 +43,10 @@ type Loop struct {
 	Config
 	accounts map[string]*providers.Account
 
+	// index is of the runs alone, which come one after the other.
+	index      *index
+	judgements int // of subjects, so far
+
 	mu    sync.Mutex
 	clock clock          // as of the last run
 	live  map[string]int // live instances of each account, as of the last run
@@ -50,6 +55,10 @@ type Loop struct {
 // heartbeat is how often the loop runs at least, so that a gap in its runs means
 // that guard was away or asleep.
 const heartbeat = time.Minute
+
+// fullPass is how often everything is read and judged, whatever is said to have
+// changed: no judgement that was missed is missed for longer.
+const fullPass = time.Hour
 
 // New makes the loop. It keeps nothing that the ledger does not have, too.
 func New(c Config) *Loop {
@@ -70,8 +79,10 @@ func New(c Config) *Loop {
 // Name is "decide".
 func (l *Loop) Name() string { return "decide" }
 
-// Once judges everything. It returns the next moment at which a judgement changes
-// by itself, at most a minute ahead.
+// Once judges everything of which the judgement may have changed: what the ledger
+// has new facts about, and what changes by itself by now. It judges all there is
+// at first, after a step of the clock or a sleep, and every hour. It returns the
+// next moment at which a judgement changes by itself, at most a minute ahead.
 func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error) {
 	next := at.Add(heartbeat)
 	c, changed, err := l.watchClock(ctx, at)
@@ -79,27 +90,31 @@ func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error
 		return next, fmt.Errorf("decide: judge the clock: %w", err)
 	}
 	now := c.now(at)
-	if err := l.freshNotice(ctx, c, now); err != nil {
-		return next, fmt.Errorf("decide: fresh notice: %w", err)
+	if !l.started() || !c.away.IsZero() {
+		if err := l.freshNotice(ctx, c, now); err != nil {
+			return next, fmt.Errorf("decide: fresh notice: %w", err)
+		}
 	}
 	if err := l.keepClock(ctx, at, c, changed); err != nil {
 		return next, fmt.Errorf("decide: keep the clock: %w", err)
 	}
-	s, err := l.read(ctx)
+	if x := l.index; x == nil || changed || now.Before(x.judged) || at.Sub(x.read) >= fullPass {
+		l.index = newIndex(at)
+	}
+	x, m := l.index, moment{now: now, clock: c}
+	jobs, err := l.compare(ctx, x, m)
 	if err != nil {
+		l.index = nil
 		return next, fmt.Errorf("decide: read the ledger: %w", err)
 	}
-	s.now, s.clock = now, c
 	l.mu.Lock()
-	l.live = s.live
+	l.live = maps.Clone(x.live)
 	l.mu.Unlock()
-
-	p := l.compare(s)
-	if err := l.apply(ctx, s, p); err != nil {
+	if err := l.apply(ctx, jobs, m); err != nil {
 		return next, fmt.Errorf("decide: write: %w", err)
 	}
-	if !p.next.IsZero() {
-		if soon := at.Add(p.next.Sub(now)); soon.Before(next) {
+	if first := x.next(); !first.IsZero() {
+		if soon := at.Add(first.Sub(now)); soon.Before(next) {
 			next = soon
 		}
 	}

@@ -1,10 +1,6 @@
 package decide
 
 import (
-	"cmp"
-	"context"
-	"slices"
-	"strings"
 	"time"
 
 	"guard"
@@ -13,101 +9,8 @@ import (
 	"guard/store"
 )
 
-// snapshot is the ledger at one moment, indexed as the judgement needs it.
-type snapshot struct {
-	now   time.Time
-	clock clock
-
-	observed map[string]guard.Observed // by resource key
-	leases   map[string]guard.Lease    // by resource key: the one that counts
-	metered  map[string]guard.Metered
-	plans    map[string]guard.Plan // by lease
-	releases map[string]guard.Release
-	findings map[string][]guard.Finding // by subject
-	accounts map[string]guard.AccountStatus
-	scopes   map[string][]guard.ScopeStatus // by account
-	family   map[string][]string            // by an instance's key: its children's keys
-	live     map[string]int                 // live instances by account
-	open     map[string]int                 // open leases by account
-}
-
-// collect reads a whole table.
-func collect[T any](t store.Table[T], each func(T)) error {
-	for v, err := range t.All("") {
-		if err != nil {
-			return err
-		}
-		each(v)
-	}
-	return nil
-}
-
-func (l *Loop) read(ctx context.Context) (*snapshot, error) {
-	s := &snapshot{
-		observed: map[string]guard.Observed{}, leases: map[string]guard.Lease{}, metered: map[string]guard.Metered{},
-		plans: map[string]guard.Plan{}, releases: map[string]guard.Release{}, findings: map[string][]guard.Finding{},
-		accounts: map[string]guard.AccountStatus{}, scopes: map[string][]guard.ScopeStatus{}, family: map[string][]string{},
-		live: map[string]int{}, open: map[string]int{},
-	}
-	err := l.Ledger.View(ctx, func(v *store.View) error {
-		for _, read := range []func() error{
-			func() error { return collect(v.Observed, s.observe) },
-			func() error { return collect(v.Leases, s.lease) },
-			func() error {
-				return collect(v.Metered, func(m guard.Metered) { s.metered[m.Resource.Key()] = m })
-			},
-			func() error { return collect(v.Plans, func(p guard.Plan) { s.plans[p.Lease] = p }) },
-			func() error { return collect(v.Releases, func(r guard.Release) { s.releases[r.Target.Key()] = r }) },
-			func() error {
-				return collect(v.Findings, func(f guard.Finding) { s.findings[f.Subject] = append(s.findings[f.Subject], f) })
-			},
-			func() error { return collect(v.Accounts, func(a guard.AccountStatus) { s.accounts[a.Name] = a }) },
-			func() error {
-				return collect(v.Scopes, func(c guard.ScopeStatus) { s.scopes[c.Account] = append(s.scopes[c.Account], c) })
-			},
-		} {
-			if err := read(); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return s, err
-}
-
-func (s *snapshot) observe(o guard.Observed) {
-	key := o.Resource.ID.Key()
-	s.observed[key] = o
-	if !o.Instance.IsZero() {
-		s.family[o.Instance.Key()] = append(s.family[o.Instance.Key()], key)
-	}
-	if o.Live() && o.Resource.ID.Kind == guard.Instance {
-		s.live[o.Resource.ID.Account]++
-	}
-}
-
-// lease keeps the lease that counts for its resource, as the ledger's LeaseOf
-// does: an open one before an ended one, then the newest.
-func (s *snapshot) lease(l guard.Lease) {
-	if l.Status.Open() {
-		s.open[l.Resource.Account]++
-	}
-	key := l.Resource.Key()
-	have, ok := s.leases[key]
-	if !ok || better(l, have) {
-		s.leases[key] = l
-	}
-}
-
-func better(a, b guard.Lease) bool {
-	if a.Status.Open() != b.Status.Open() {
-		return a.Status.Open()
-	}
-	return cmp.Or(a.RegisteredAt.Compare(b.RegisteredAt), strings.Compare(a.ID, b.ID)) > 0
-}
-
-// source reads the records that one resource's facts are made of, from a
-// snapshot or from inside a transaction.
+// source reads the records that one subject's facts are made of, in a View or in
+// a transaction.
 type source struct {
 	observed func(key string) (guard.Observed, bool, error)
 	metered  func(key string) (guard.Metered, bool, error)
@@ -115,31 +18,78 @@ type source struct {
 	plan     func(lease string) (guard.Plan, bool, error)
 	release  func(key string) (guard.Release, bool, error)
 	account  func(name string) (guard.AccountStatus, bool, error)
+	finding  func(key string) (guard.Finding, bool, error)
 }
 
 func fromTx(tx *store.Tx) source {
 	return source{observed: tx.Observed.Get, metered: tx.Metered.Get, lease: tx.LeaseOf, plan: tx.Plans.Get,
-		release: tx.Releases.Get, account: tx.Accounts.Get}
+		release: tx.Releases.Get, account: tx.Accounts.Get, finding: tx.Findings.Get}
 }
 
-func lookup[T any](m map[string]T) func(string) (T, bool, error) {
-	return func(key string) (T, bool, error) {
-		v, ok := m[key]
-		return v, ok, nil
+func fromView(v *store.View) source {
+	return source{observed: v.Observed.Get, metered: v.Metered.Get, lease: v.LeaseOf, plan: v.Plans.Get,
+		release: v.Releases.Get, account: v.Accounts.Get, finding: v.Findings.Get}
+}
+
+// known is what of a subject's facts a transaction cannot read, since it may not
+// scan: it is as the View before it had it.
+type known struct {
+	spend  policy.Spend
+	scopes []guard.ScopeStatus
+	leases int // open ones of an account
+}
+
+// moment is when, and by which clock, is judged.
+type moment struct {
+	now   time.Time
+	clock clock
+}
+
+// gather reads one subject's facts and its open findings. The facts are about
+// nothing where the ledger has nothing of a resource any more.
+func (l *Loop) gather(src source, m moment, s *subject, k known) (policy.Facts, []guard.Finding, error) {
+	var f policy.Facts
+	var err error
+	switch {
+	case s.resource():
+		f, err = l.facts(src, s.key, s.account, m.now)
+		f.Spend, f.Scopes = k.spend, k.scopes
+	case s.account != "":
+		f = policy.Facts{At: m.now, Zone: l.Zone, Deployment: l.Ledger.Deployment(), Scopes: k.scopes, Leases: k.leases}
+		err = l.aboutAccount(src, s.account, &f)
+	default:
+		f = policy.Facts{At: m.now, Zone: l.Zone, Clock: m.clock.facts()}
 	}
+	if err != nil {
+		return f, nil, err
+	}
+	if s.resource() && f.Resource().IsZero() {
+		return policy.Facts{At: m.now}, nil, nil
+	}
+	var open []guard.Finding
+	for _, rule := range spoken {
+		found, ok, err := src.finding(guard.Finding{Rule: rule, Subject: f.Subject()}.Key())
+		if err != nil {
+			return f, nil, err
+		}
+		if ok {
+			open = append(open, found)
+		}
+	}
+	return f, open, nil
 }
 
-func (s *snapshot) source() source {
-	return source{observed: lookup(s.observed), metered: lookup(s.metered), lease: lookup(s.leases), plan: lookup(s.plans),
-		release: lookup(s.releases), account: lookup(s.accounts)}
-}
+// spoken is every rule of which a finding may be open.
+var spoken = append(policy.Names(), guard.RuleReleaseBlocked, guard.RuleReleaseStalled)
 
-// facts gathers what is known of one resource, at the time now.
+// facts gathers what is known of one resource, at the time now, but for what a
+// transaction cannot read.
 func (l *Loop) facts(src source, key string, account string, now time.Time) (policy.Facts, error) {
 	f := policy.Facts{At: now, Zone: l.Zone, Deployment: l.Ledger.Deployment()}
 	if err := l.aboutAccount(src, account, &f); err != nil {
 		return f, err
 	}
+	f.Account = seen(f.Account)
 	if o, ok, err := src.observed(key); err != nil {
 		return f, err
 	} else if ok {
@@ -188,54 +138,31 @@ func (l *Loop) aboutAccount(src source, account string, f *policy.Facts) error {
 	return nil
 }
 
-// resource gathers the facts of one resource from the snapshot, with its
-// family's spend.
-func (l *Loop) resource(s *snapshot, key, account string) policy.Facts {
-	f, _ := l.facts(s.source(), key, account, s.now) // a snapshot's maps do not fail
-	f.Spend = l.spent(s, f, key)
-	f.Scopes = s.scopes[account]
-	return f
+// seen is what of an account the facts about its resources have: the rest moves
+// with every poll and is nothing to judge them by.
+func seen(a guard.AccountStatus) guard.AccountStatus {
+	return guard.AccountStatus{Name: a.Name, Mode: a.Mode, Identity: guard.Identity{Self: a.Identity.Self},
+		FreshFrom: a.FreshFrom, FreshWhy: a.FreshWhy}
 }
 
 // spent is what a lease's family, or a lone resource, has cost so far.
-func (l *Loop) spent(s *snapshot, f policy.Facts, key string) policy.Spend {
-	segments := s.metered[key].Segments
-	if f.Lease != nil {
-		segments = slices.Clone(segments)
-		for _, child := range s.family[key] {
-			segments = append(segments, s.metered[child].Segments...)
-		}
-	}
-	total := spend.Spent(segments, s.now)
+func (l *Loop) spent(f policy.Facts, segments []guard.Segment) policy.Spend {
+	total := spend.Spent(segments, f.At)
 	out := policy.Spend{Totals: total.Known, AtLeast: len(total.Unknown) > 0}
 	if f.Lease == nil || !f.Lease.Budget.IsPositive() || !f.Lease.Status.Open() {
 		return out
 	}
 	limit := f.Lease.Budget
-	out.Hourly = spend.Burn(segments, s.now).In(limit.Currency())
+	out.Hourly = spend.Burn(segments, f.At).In(limit.Currency())
 	for _, percent := range l.Rules.Budget.Warn {
-		spent := total.In(limit.Currency())
-		missing, err := limit.Percent(percent).Sub(spent)
-		if err != nil || !missing.IsPositive() {
+		part := limit.Percent(percent)
+		if missing, err := part.Sub(total.In(limit.Currency())); err != nil || !missing.IsPositive() {
 			continue
 		}
-		// At the present rate; the next run corrects it. The cap itself is solved
-		// for exactly, by the meter.
-		if in, ok := (guard.Rate{Amount: out.Hourly, Per: time.Hour}).Lasts(missing); ok {
-			out.Crossings = append(out.Crossings, policy.Crossing{Percent: percent, At: s.now.Add(in + time.Second)})
+		if at, ok := spend.Reach(segments, part, f.At); ok {
+			out.Crossings = append(out.Crossings, policy.Crossing{Percent: percent, At: at})
 		}
 		break // the next one is all that can come next
 	}
 	return out
-}
-
-// account gathers the facts of an account.
-func (l *Loop) account(src source, s *snapshot, name string) (policy.Facts, error) {
-	f := policy.Facts{At: s.now, Zone: l.Zone, Deployment: l.Ledger.Deployment(), Scopes: s.scopes[name], Leases: s.open[name]}
-	return f, l.aboutAccount(src, name, &f)
-}
-
-// own gathers the facts of guard itself.
-func (l *Loop) own(s *snapshot) policy.Facts {
-	return policy.Facts{At: s.now, Zone: l.Zone, Clock: s.clock.facts()}
 }

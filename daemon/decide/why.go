@@ -7,35 +7,56 @@ import (
 
 	"guard"
 	"guard/policy"
+	"guard/store"
 )
 
 // Why explains what guard decides about a resource (law 12): the facts with
 // their age and source, and the reasoning in lines.
 func (l *Loop) Why(ctx context.Context, at guard.Instant, id guard.ResourceID) ([]guard.Fact, []string, error) {
-	s, err := l.read(ctx)
+	l.mu.Lock()
+	m := moment{clock: l.clock}
+	l.mu.Unlock()
+	m.now = m.clock.now(at)
+	var f policy.Facts
+	var open []guard.Finding
+	err := l.Ledger.View(ctx, func(v *store.View) error {
+		family, err := children(v, id)
+		if err != nil {
+			return err
+		}
+		f, open, _, err = newWatch(l, v, m).facts(&subject{key: id.Key(), account: id.Account}, family, 0)
+		return err
+	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("why %s: %w", id, err)
 	}
-	l.mu.Lock()
-	s.clock = l.clock
-	l.mu.Unlock()
-	s.now = s.clock.now(at)
-	f := l.resource(s, id.Key(), id.Account)
 	if f.Observed == nil && f.Lease == nil {
 		return nil, nil, fmt.Errorf("%w: why %s: guard knows nothing of it", guard.ErrNotFound, id)
 	}
 	out := policy.Evaluate(l.Rules, f)
 	facts, lines := policy.Explain(l.Rules, f, out)
 	lines = append(lines, l.releaseLines(f)...)
-	if s.clock.Untrusted {
-		lines = append(lines, fmt.Sprintf("guard's clock is not trusted since it was stepped by %s; judged by %s.", s.clock.Stepped, policy.Stamp(s.now, l.Zone)))
+	if m.clock.Untrusted {
+		lines = append(lines, fmt.Sprintf("guard's clock is not trusted since it was stepped by %s; judged by %s.", m.clock.Stepped, policy.Stamp(m.now, l.Zone)))
 	}
-	if open := s.findings[f.Subject()]; len(open) > 0 {
-		for _, o := range open {
-			lines = append(lines, fmt.Sprintf("Open finding %s since %s: %s.", o.Rule, policy.Stamp(o.Since, l.Zone), o.Title))
-		}
+	for _, o := range open {
+		lines = append(lines, fmt.Sprintf("Open finding %s since %s: %s.", o.Rule, policy.Stamp(o.Since, l.Zone), o.Title))
 	}
 	return facts, lines, nil
+}
+
+// children are the keys of what was last attached to an instance.
+func children(v *store.View, id guard.ResourceID) ([]string, error) {
+	var out []string
+	for o, err := range v.Observed.All(id.Account + "/") {
+		if err != nil {
+			return nil, err
+		}
+		if !o.Instance.IsZero() && o.Instance.Key() == id.Key() {
+			out = append(out, observedKey(o))
+		}
+	}
+	return out, nil
 }
 
 // releaseLines tells how far a release is.

@@ -1,0 +1,345 @@
+package decide
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"strings"
+	"time"
+
+	"guard"
+	"guard/store"
+)
+
+// index is what the loop keeps of the ledger between its runs: what there is to
+// judge, how it hangs together, and what is to be judged again when. The records
+// themselves stay in the ledger.
+type index struct {
+	version store.Version // what it is up to date with
+	read    guard.Instant // when it was begun
+	judged  time.Time     // the time of the last run's judgement
+
+	subjects map[string]*subject // by key
+	stale    map[*subject]bool   // to be judged in the next run, whenever that is
+	queue    queue               // to be judged when their time comes
+
+	leases   map[string]leaseRef            // by lease
+	findings map[string]string              // open ones: the key of the subject, by their own
+	accounts map[string]guard.AccountStatus // what resources' facts have of them, by name
+	family   map[string][]string            // by an instance's key: its children's keys
+	live     map[string]int                 // live instances by account
+	open     map[string]int                 // open leases by account
+}
+
+// subject is one thing that is judged: a resource, an account or guard itself.
+type subject struct {
+	// key is the resource's, or the account's name, or "" for guard itself. No
+	// account's name has the slashes of a resource's key.
+	key     string
+	account string // "" for guard itself
+	next    time.Time
+	pos     int // in the queue; -1 outside
+
+	observed bool
+	live     bool   // it counts among the account's live instances
+	parent   string // the key of the instance it was last attached to
+	leases   int    // that name it
+}
+
+func (s *subject) resource() bool { return s.key != s.account }
+
+// leaseRef is what is known of a lease.
+type leaseRef struct {
+	key, account string
+	open         bool
+}
+
+func newIndex(at guard.Instant) *index {
+	x := &index{read: at, subjects: map[string]*subject{}, stale: map[*subject]bool{}, leases: map[string]leaseRef{},
+		findings: map[string]string{}, accounts: map[string]guard.AccountStatus{}, family: map[string][]string{},
+		live: map[string]int{}, open: map[string]int{}}
+	x.stale[x.add("", "")] = true
+	return x
+}
+
+// fold brings the index up to date with a View. Whatever may be judged otherwise
+// now is stale afterwards; where the ledger does not know any more what has
+// changed, that is everything.
+func (x *index) fold(v *store.View) error {
+	if _, known := v.Observed.Changed(x.version); !known {
+		*x = *newIndex(x.read)
+	}
+	for _, fold := range []func() error{
+		func() error {
+			return each(x, v.Accounts, x.account, func(a guard.AccountStatus) string { return a.Name })
+		},
+		func() error { return each(x, v.Observed, x.observe, observedKey) },
+		func() error { return each(x, v.Leases, x.lease, func(l guard.Lease) string { return l.ID }) },
+		func() error { return each(x, v.Findings, x.finding, guard.Finding.Key) },
+		func() error {
+			return changes(x, v.Metered, func(key string) {
+				x.touch(key)
+				if s := x.subjects[key]; s != nil {
+					x.touch(s.parent) // it bills to its family
+				}
+			})
+		},
+		func() error { return changes(x, v.Plans, func(lease string) { x.touch(x.leases[lease].key) }) },
+		func() error { return changes(x, v.Releases, x.touch) },
+		func() error {
+			return changes(x, v.Scopes, func(key string) {
+				// Of a resource they tell only how fresh a fact is.
+				name, _, _ := strings.Cut(key, "/")
+				x.touch(name)
+			})
+		},
+	} {
+		if err := fold(); err != nil {
+			return err
+		}
+	}
+	x.version = v.Version()
+	return nil
+}
+
+func observedKey(o guard.Observed) string { return o.Resource.ID.Key() }
+
+// each hands on the records that were put or deleted since the index was brought
+// up to date, or all of them; ok is false for one that is gone.
+func each[T any](x *index, t store.Table[T], take func(key string, v T, ok bool), keyOf func(T) string) error {
+	keys, known := t.Changed(x.version)
+	if !known {
+		for v, err := range t.All("") {
+			if err != nil {
+				return err
+			}
+			take(keyOf(v), v, true)
+		}
+		return nil
+	}
+	for _, key := range keys {
+		v, ok, err := t.Get(key)
+		if err != nil {
+			return err
+		}
+		take(key, v, ok)
+	}
+	return nil
+}
+
+// changes hands on the keys of changed records. Where they are not known, each
+// has made every subject stale already.
+func changes[T any](x *index, t store.Table[T], take func(key string)) error {
+	keys, _ := t.Changed(x.version)
+	for _, key := range keys {
+		take(key)
+	}
+	return nil
+}
+
+func (x *index) observe(key string, o guard.Observed, ok bool) {
+	account, _, _ := strings.Cut(key, "/")
+	s := x.add(key, account)
+	s.observed = ok
+	if live := ok && o.Live() && o.Resource.ID.Kind == guard.Instance; live != s.live {
+		s.live = live
+		x.live[account] += one(live)
+	}
+	parent := ""
+	if ok && !o.Instance.IsZero() {
+		parent = o.Instance.Key()
+	}
+	if parent != s.parent {
+		x.touch(s.parent)
+		x.leave(s)
+		s.parent = parent
+		if parent != "" {
+			x.family[parent] = append(x.family[parent], key)
+		}
+		x.touch(parent)
+	}
+	x.touch(key)
+	for _, child := range x.family[key] {
+		x.touch(child) // they are judged by what became of it
+	}
+	x.drop(s)
+}
+
+// leave takes a child out of its family.
+func (x *index) leave(s *subject) {
+	f := x.family[s.parent]
+	if i := slices.Index(f, s.key); i >= 0 {
+		f = slices.Delete(f, i, i+1)
+	}
+	if x.family[s.parent] = f; len(f) == 0 {
+		delete(x.family, s.parent)
+	}
+}
+
+func (x *index) lease(id string, l guard.Lease, ok bool) {
+	var now leaseRef
+	if ok {
+		now = leaseRef{key: l.Resource.Key(), account: l.Resource.Account, open: l.Status.Open()}
+	}
+	was := x.leases[id]
+	x.leases[id] = now
+	if !ok {
+		delete(x.leases, id)
+	}
+	if was.open {
+		x.open[was.account]--
+	}
+	if now.open {
+		x.open[now.account]++
+	}
+	if was.open != now.open || was.account != now.account {
+		x.touch(was.account)
+		x.touch(now.account)
+	}
+	if now.key != was.key {
+		if ok && !l.Resource.IsZero() {
+			x.add(now.key, now.account).leases++
+		}
+		if s := x.subjects[was.key]; s != nil && s.resource() {
+			s.leases--
+			x.touch(was.key)
+			x.drop(s)
+		}
+	}
+	x.touch(now.key)
+}
+
+func (x *index) account(name string, a guard.AccountStatus, ok bool) {
+	s := x.add(name, name)
+	s.observed = ok
+	x.touch(name)
+	if seen := seen(a); x.accounts[name] != seen {
+		x.accounts[name] = seen
+		for key, s := range x.subjects {
+			if s.account == name {
+				x.touch(key)
+			}
+		}
+	}
+	x.drop(s)
+}
+
+func (x *index) finding(key string, f guard.Finding, ok bool) {
+	if ok {
+		about := f.Subject
+		if !f.Resource.IsZero() {
+			about = f.Resource.Key()
+		}
+		x.findings[key] = about
+	}
+	if about, known := x.findings[key]; known {
+		x.touch(about)
+	}
+	if !ok {
+		delete(x.findings, key)
+	}
+}
+
+// add returns the subject of a key, a new one where there is none.
+func (x *index) add(key, account string) *subject {
+	s := x.subjects[key]
+	if s == nil {
+		s = &subject{key: key, account: account, pos: -1}
+		x.subjects[key] = s
+	}
+	return s
+}
+
+// touch makes a resource or an account stale, where there is one of the key.
+func (x *index) touch(key string) {
+	if s := x.subjects[key]; s != nil && key != "" {
+		x.stale[s] = true
+	}
+}
+
+// drop forgets a subject of which the ledger has nothing any more.
+func (x *index) drop(s *subject) {
+	if s.observed || s.leases > 0 {
+		return
+	}
+	x.wait(s, time.Time{})
+	delete(x.stale, s)
+	delete(x.subjects, s.key)
+}
+
+// wait sets when a subject is judged again by itself; zero: never.
+func (x *index) wait(s *subject, next time.Time) {
+	s.next = next
+	switch {
+	case next.IsZero() && s.pos >= 0:
+		heap.Remove(&x.queue, s.pos)
+	case next.IsZero():
+	case s.pos >= 0:
+		heap.Fix(&x.queue, s.pos)
+	default:
+		heap.Push(&x.queue, s)
+	}
+}
+
+// due is what is to be judged at a time: resources by key, then accounts, then
+// guard itself.
+func (x *index) due(now time.Time) []*subject {
+	for len(x.queue) > 0 && !x.queue[0].next.After(now) {
+		x.stale[x.queue[0]] = true
+		x.wait(x.queue[0], time.Time{})
+	}
+	out := make([]*subject, 0, len(x.stale))
+	for s := range x.stale {
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b *subject) int { return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(a.key, b.key)) })
+	return out
+}
+
+func (s *subject) class() int {
+	switch {
+	case s.resource():
+		return 0
+	case s.account != "":
+		return 1
+	}
+	return 2
+}
+
+// next is when the first subject is judged again by itself; zero: none.
+func (x *index) next() time.Time {
+	if len(x.queue) == 0 {
+		return time.Time{}
+	}
+	return x.queue[0].next
+}
+
+func one(up bool) int {
+	if up {
+		return 1
+	}
+	return -1
+}
+
+// queue is a heap of subjects by when they are judged again.
+type queue []*subject
+
+func (q queue) Len() int           { return len(q) }
+func (q queue) Less(i, j int) bool { return q[i].next.Before(q[j].next) }
+func (q queue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].pos, q[j].pos = i, j
+}
+func (q *queue) Push(x any) {
+	s := x.(*subject)
+	s.pos = len(*q)
+	*q = append(*q, s)
+}
+func (q *queue) Pop() any {
+	old := *q
+	s := old[len(old)-1]
+	s.pos = -1
+	old[len(old)-1] = nil
+	*q = old[:len(old)-1]
+	return s
+}
