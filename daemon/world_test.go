@@ -80,6 +80,9 @@ func newWorld(t *testing.T, config string, scripts ...fake.Script) *world {
 		w.clouds[s.Account] = c
 	}
 	t.Cleanup(func() {
+		if w.ledger == nil {
+			return // it never started
+		}
 		if err := w.ledger.Check(context.Background()); err != nil {
 			t.Errorf("the ledger is not in order: %v", err)
 		}
@@ -105,8 +108,8 @@ func (w *world) boot() {
 
 func (w *world) tryBoot() error {
 	ctx := w.t.Context()
-	var err error
-	if w.ledger, err = store.Open(ctx, w.backend, w.at); err != nil {
+	ledger, err := store.Open(ctx, w.backend, w.at)
+	if err != nil {
 		return err
 	}
 	c, err := w.load()
@@ -114,7 +117,7 @@ func (w *world) tryBoot() error {
 		return err
 	}
 	d, err := daemon.New(ctx, daemon.Options{
-		Ledger: w.ledger, Config: c, Load: w.load, Boot: "boot-1",
+		Ledger: ledger, Config: c, Load: w.load, Boot: "boot-1",
 		Factories: map[string]daemon.Factory{"fake": func(_ context.Context, a configs.Account) (providers.Provider, error) {
 			return w.clouds[a.Name].Provider(), nil
 		}},
@@ -125,7 +128,7 @@ func (w *world) tryBoot() error {
 	if err != nil {
 		return err
 	}
-	w.daemon = d
+	w.daemon, w.ledger = d, ledger
 	w.client, err = client.New(client.Options{Transport: client.InProcess(d.Handler())})
 	return err
 }

@@ -22,7 +22,8 @@ const MaxKey = 4096
 
 // Backend is bytes with transactions. It is cut so that both a local file and a
 // consensus store can be it. Every method may be called from several goroutines;
-// none may be called from inside a function given to View or Update.
+// none may be called from inside a function given to View or Update. It runs the
+// functions of updates one at a time, in the order of their commits.
 type Backend interface {
 	// View runs fn on a consistent snapshot. Byte slices are valid inside fn only.
 	View(ctx context.Context, fn func(Reader) error) error

@@ -12,9 +12,5 @@ func OpenWith(ctx context.Context, b Backend, at guard.Instant, steps ...func(co
 	for _, s := range steps {
 		upgrades = append(upgrades, s)
 	}
-	m, err := prepare(ctx, b, at, upgrades)
-	if err != nil {
-		return nil, err
-	}
-	return &Ledger{b: b, meta: m}, nil
+	return open(ctx, b, at, upgrades)
 }

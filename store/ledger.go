@@ -27,7 +27,11 @@ type Ledger struct {
 // guard.ErrDamaged. The backend stays the caller's to close where Open fails;
 // afterwards [Ledger.Close] closes it.
 func Open(ctx context.Context, b Backend, at guard.Instant) (*Ledger, error) {
-	m, err := prepare(ctx, b, at, upgrades)
+	return open(ctx, b, at, upgrades)
+}
+
+func open(ctx context.Context, b Backend, at guard.Instant, steps []upgrade) (*Ledger, error) {
+	m, err := prepare(ctx, b, at, steps)
 	if err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}

@@ -305,6 +305,7 @@ func TestDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.restart()
 	ms := []guard.Message{w.urgent("one"), notifytest.Message("bad", "two")}
 	ms[1].Urgent = true
 	if err := w.ledger.UpdateEach(t.Context(), 2, func(tx *store.Tx, i int) error { return tx.Queue(ms[i]) }); err != nil {

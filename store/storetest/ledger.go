@@ -29,11 +29,15 @@ func runLedger(t *testing.T, s Suite) {
 		"UpdateEach":        testUpdateEach,
 		"OneThing":          testOneThing,
 		"Over":              testOver,
+		"Snapshots":         testSnapshots,
+		"Changed":           testChanged,
+		"ReadAfterWrite":    testReadAfterWrite,
 	} {
 		t.Run("Ledger/"+name, func(t *testing.T) { t.Parallel(); test(t, Ledger(t, s.open(t))) })
 	}
 	t.Run("Ledger/Deployment", func(t *testing.T) { t.Parallel(); testDeployment(t, s) })
 	t.Run("Ledger/Undecodable", func(t *testing.T) { t.Parallel(); testUndecodable(t, s) })
+	t.Run("Ledger/Shared", func(t *testing.T) { t.Parallel(); testShared(t, s) })
 	t.Run("Ledger/Check", func(t *testing.T) { t.Parallel(); testCheck(t, s) })
 }
 
