@@ -47,6 +47,16 @@ func FuzzMoney(f *testing.F) {
 		if err != nil || !back.Equal(m) || back.Rat().Cmp(want) != 0 || back.String() != m.String() {
 			t.Fatalf("%s came back as %s: %v", m, back, err)
 		}
+		sum, err := m.Add(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A sum that is written down can be read again.
+		if b, err := json.Marshal(sum); err == nil {
+			if err := json.Unmarshal(b, &back); err != nil || !back.Equal(sum) {
+				t.Fatalf("%s came back as %s: %v", sum, back, err)
+			}
+		}
 	})
 }
 

@@ -18,8 +18,11 @@ const Month = 730 * time.Hour
 // "no amount", which is not the same as 0 USD: unknown is never zero.
 type Money struct{ a currency.Amount }
 
-// maxFraction is how many digits after the point an amount may have.
-const maxFraction = 18
+// The digits that an amount may have before and after the point.
+const (
+	maxWhole    = 15
+	maxFraction = 18
+)
 
 // moneyForm bounds what is parsed: an unbounded exponent makes every later
 // addition slow, and nobody rents GPUs for 10^15 of anything.
@@ -190,12 +193,17 @@ func (m Money) String() string {
 	return whole + " " + m.Currency()
 }
 
-// MarshalText writes the exact amount as String does; nothing where unset.
+// MarshalText writes the exact amount as String does; nothing where unset. A sum
+// that UnmarshalText would not read again is ErrInvalid: no record may hold it.
 func (m Money) MarshalText() ([]byte, error) {
 	if !m.IsSet() {
 		return nil, nil
 	}
-	return []byte(m.String()), nil
+	text := m.String()
+	if strings.IndexAny(strings.TrimPrefix(text, "-"), ". ") > maxWhole {
+		return nil, fmt.Errorf("%w: %s has more than %d digits before the point", ErrInvalid, clip(text), maxWhole)
+	}
+	return []byte(text), nil
 }
 
 // UnmarshalText reads what MarshalText wrote.

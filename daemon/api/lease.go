@@ -153,6 +153,9 @@ func (s *server) raise(c *scene, l *guard.Lease, text string) error {
 		if m, err = l.Budget.Add(m); err != nil {
 			return faultf(guard.ErrCurrency, "budget: %s has a budget of %s; add an amount in %s", l.Resource, l.Budget, l.Budget.Currency())
 		}
+		if _, err = m.MarshalText(); err != nil {
+			return fmt.Errorf("budget: %w", err)
+		}
 	}
 	l.Budget = m
 	if c.acct == nil {
