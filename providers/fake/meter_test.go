@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"guard"
+	"guard/providers"
 )
 
 // The meter agrees with one that looks at every second.
@@ -56,4 +59,17 @@ func TestMeterCountsEverySecond(t *testing.T) {
 			t.Fatalf("after %d s it is %s, want %s: %+v", until, got, want, at)
 		}
 	})
+}
+
+// What is stopped costs no more because it is released.
+func TestAStoppedThingDoesNotRunToBeReleased(t *testing.T) {
+	sc := Script{Account: "m", ReleaseTakes: 10 * time.Minute, Billing: Billing{Minimum: time.Hour}, Timeline: []Event{{At: time.Hour, ID: "i-1", State: stateStopped}},
+		Resources: []Resource{{ID: "i-1", Rate: &Rate{Amount: "36", Per: "hour"}, StoppedRate: &Rate{Amount: "0.6", Per: "hour"}}}}
+	s := tell(t, sc)
+	id := s.c.ID(guard.Instance, "i-1")
+	if err := s.p.Release(s.at(2*time.Hour), id, providers.ReleaseOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.c.Advance(DefaultStart.Add(5 * time.Hour))
+	s.spend("i-1", "36.7")
 }

@@ -114,7 +114,7 @@ func (t *thing) spend(b Billing, until time.Time) *big.Rat {
 	for i := 0; i < len(t.states); {
 		first := t.states[i]
 		stopped := first.word == stateStopped
-		for i++; i < len(t.states) && t.states[i].word != stateGone && (t.states[i].word == stateStopped) == stopped; {
+		for i++; i < len(t.states) && t.states[i].word != stateGone && t.still(i, stopped); {
 			i++
 		}
 		if first.word == stateGone || !first.at.Before(until) {
@@ -131,6 +131,13 @@ func (t *thing) spend(b Billing, until time.Time) *big.Rat {
 		t.charge(sum, first.at, end, stopped, b.Granularity, least)
 	}
 	return sum
+}
+
+// still reports whether a state bills as the one before it does: what is stopped
+// does not run again to be released.
+func (t *thing) still(i int, stopped bool) bool {
+	word := t.states[i].word
+	return (word == stateStopped) == stopped || stopped && word == stateReleasing
 }
 
 func (t *thing) charge(sum *big.Rat, from, to time.Time, stopped bool, unit, least time.Duration) {
