@@ -60,7 +60,7 @@ Exit status:
 	root.SetErr(errOut)
 	root.SetArgs(args)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(serveCommand(), checkCommand(), backupCommand(), demoCommand(), simulateCommand(), versionCommand())
+	root.AddCommand(serveCommand(), checkCommand(), backupCommand(), demoCommand(), simulateCommand(), benchCommand(), versionCommand())
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitRight
