@@ -8,18 +8,13 @@ import (
 
 	"guard"
 	"guard/policy"
-	"guard/policy/spend"
 	"guard/providers"
 	"guard/store"
 )
 
-const (
-	// idle is how long the meter rests when nothing is to come; every change
-	// kicks it, so this only bounds the harm of a kick that got lost.
-	idle = 10 * time.Minute
-	// longestAge is how old the measured longest releases may be.
-	longestAge = 10 * time.Minute
-)
+// idle is how long the meter rests when nothing is to come; every change kicks
+// it, so this only bounds the harm of a kick that got lost.
+const idle = 10 * time.Minute
 
 // Config is what a Loop needs.
 type Config struct {
@@ -43,9 +38,13 @@ type Loop struct {
 	sweep   func(string)
 	log     *slog.Logger
 
-	longest   map[string]time.Duration // release of each account, as measured
-	longestAt guard.Instant
+	book  *book // nil: nothing is remembered
+	ended measured
+	last  work
 }
+
+// work is how much one run had to do.
+type work struct{ folded, solved int }
 
 // New makes a meter.
 func New(c Config) *Loop {
@@ -65,99 +64,36 @@ func New(c Config) *Loop {
 // Name is "meter".
 func (l *Loop) Name() string { return "meter" }
 
-// Once meters what is pending and solves every open lease's deadlines anew. It
-// returns when a price or a deadline that waits for a second reading can be
-// judged again.
+// Once meters what is pending and solves the deadlines of the open leases that it
+// touches, or that time alone can move. It returns when a price or a deadline that
+// waits for a second reading can be judged again.
 func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error) {
-	b, err := l.load(ctx, at)
+	r := &run{Loop: l, at: at, next: at.Add(idle)}
+	err := r.meter(ctx)
+	if err == nil {
+		err = r.plan(ctx)
+	}
+	l.last = r.work
 	if err != nil {
-		return at.Add(idle), fmt.Errorf("meter: read the ledger: %w", err)
+		l.book = nil // how far it came is not known: look at everything
+		return at.Add(time.Minute), err
 	}
-	metered, err := l.meter(ctx, b)
-	if err != nil {
-		return at.Add(time.Minute), fmt.Errorf("meter: write segments: %w", err)
-	}
-	if metered {
-		next := b.next
-		if b, err = l.load(ctx, at); err != nil {
-			return at.Add(time.Minute), fmt.Errorf("meter: read the ledger: %w", err)
-		}
-		b.next = guard.Earliest(b.next, next)
-	}
-	if err := l.plan(ctx, b); err != nil {
-		return at.Add(time.Minute), fmt.Errorf("meter: write plans: %w", err)
-	}
+	l.log.Debug("metered", "folded", r.folded, "solved", r.solved)
 	// Even where nothing moved: whoever kicked the meter may have changed what
 	// only decide looks at.
 	l.kick("decide")
-	return b.next, nil
+	return r.next, nil
 }
 
-// book is one consistent reading of the ledger.
-type book struct {
+// run is one run of the loop.
+type run struct {
+	*Loop
+	work
 	at       guard.Instant
-	observed map[string]guard.Observed
-	metered  map[string]guard.Metered
-	leaseOf  map[string]guard.Lease // by the resource's key: whom it counts to
-	open     []guard.Lease
-	plans    map[string]guard.Plan
+	next     guard.Instant        // when the meter wants to run again
 	complete map[string]time.Time // by scope key
-	segments map[string][]guard.Segment
-	next     guard.Instant // when the meter wants to run again
-}
-
-func (l *Loop) load(ctx context.Context, at guard.Instant) (*book, error) {
-	b := &book{at: at, next: at.Add(idle), observed: map[string]guard.Observed{}, metered: map[string]guard.Metered{}, leaseOf: map[string]guard.Lease{},
-		plans: map[string]guard.Plan{}, complete: map[string]time.Time{}, segments: map[string][]guard.Segment{}}
-	err := l.ledger.View(ctx, func(v *store.View) error {
-		for s, err := range v.Scopes.All("") {
-			if err != nil {
-				return err
-			}
-			b.complete[store.ScopeKey(s)] = s.Complete
-		}
-		for m, err := range v.Metered.All("") {
-			if err != nil {
-				return err
-			}
-			b.metered[m.Resource.Key()] = m
-			for _, s := range m.Segments {
-				if s.Lease != "" {
-					b.segments[s.Lease] = append(b.segments[s.Lease], s)
-				}
-			}
-		}
-		for o, err := range v.Observed.All("") {
-			if err != nil {
-				return err
-			}
-			key := o.Resource.ID.Key()
-			b.observed[key] = o
-			lease, ok, err := payer(v.LeaseOf, o)
-			if err != nil {
-				return err
-			}
-			if ok {
-				b.leaseOf[key] = lease
-			}
-		}
-		for lease, err := range v.Leases.All("") {
-			if err != nil {
-				return err
-			}
-			if lease.Status.Open() {
-				b.open = append(b.open, lease)
-			}
-		}
-		for p, err := range v.Plans.All("") {
-			if err != nil {
-				return err
-			}
-			b.plans[p.Lease] = p
-		}
-		return l.measure(v, at)
-	})
-	return b, err
+	solve    []string             // leases to solve
+	families map[string]family    // of those whose plan is written
 }
 
 // poll is how often an account is read.
@@ -168,31 +104,27 @@ func (l *Loop) poll(account string) time.Duration {
 	return idle
 }
 
-// measure takes the longest of each account's last releases from time to time.
-func (l *Loop) measure(v *store.View, at guard.Instant) error {
-	if l.longest != nil && at.Before(l.longestAt.Add(longestAge)) {
-		return nil
+// second waits for a reading of a resource; one that is only swept is asked for.
+func (r *run) second(id guard.ResourceID, when time.Time) {
+	r.wait(when, r.poll(id.Account))
+	if id.Kind != guard.Instance && !r.at.Wall.Before(when) {
+		r.sweep(id.Account)
 	}
-	byAccount := map[string][]guard.Release{}
-	for r, err := range v.EndedReleases.All("") {
-		if err != nil {
-			return err
-		}
-		byAccount[r.Target.Account] = append(byAccount[r.Target.Account], r)
-	}
-	l.longest, l.longestAt = map[string]time.Duration{}, at
-	for account, ended := range byAccount {
-		l.longest[account] = spend.Longest(ended)
-	}
-	return nil
 }
 
 // wait has the meter run again at a moment, or a poll from now where that is
 // past: then the reading that it waits for is overdue.
-func (b *book) wait(until time.Time, poll time.Duration) {
-	due := b.at.Reach(until)
-	if !b.at.Before(due) {
-		due = b.at.Add(poll)
+func (r *run) wait(until time.Time, poll time.Duration) {
+	due := r.at.Reach(until)
+	if !r.at.Before(due) {
+		due = r.at.Add(poll)
 	}
-	b.next = guard.Earliest(b.next, due)
+	r.next = guard.Earliest(r.next, due)
+}
+
+func reading(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("meter: read the ledger: %w", err)
 }

@@ -3,7 +3,6 @@ package meter
 import (
 	"context"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -35,30 +34,62 @@ func payer(leaseOf func(string) (guard.Lease, bool, error), o guard.Observed) (g
 	return leaseOf(o.Instance.Key())
 }
 
-// meter folds what every resource has pending. It reports whether anything
-// changed.
-func (l *Loop) meter(ctx context.Context, b *book) (bool, error) {
+// meter folds what changed, and what waits for a second reading of its price.
+func (r *run) meter(ctx context.Context) error {
 	var keys []string
-	for _, key := range slices.Sorted(maps.Keys(b.observed)) {
-		o, m := b.observed[key], b.metered[key]
-		in, ok := l.input(b, o, m, b.leaseOf[key])
-		if !ok {
-			continue
+	err := r.ledger.View(ctx, func(v *store.View) error {
+		fold, err := r.refresh(v)
+		if err != nil {
+			return err
 		}
-		folded, _ := spend.Fold(in)
-		b.doubt(l, in, folded)
-		if len(o.Pending) > 0 || !reflect.DeepEqual(folded, m) {
-			keys = append(keys, key)
+		for _, key := range fold {
+			changes, err := r.changes(v, key)
+			if err != nil {
+				return err
+			}
+			if changes {
+				keys = append(keys, key)
+			}
 		}
+		return nil
+	})
+	if err != nil {
+		return reading(err)
 	}
-	if len(keys) == 0 {
+	if err := r.ledger.UpdateEach(ctx, len(keys), func(tx *store.Tx, i int) error { return r.fold(tx, keys[i]) }); err != nil {
+		return fmt.Errorf("meter: write segments: %w", err)
+	}
+	return nil
+}
+
+// changes reports whether there is something to write of a resource.
+func (r *run) changes(v *store.View, key string) (bool, error) {
+	o, ok, err := v.Observed.Get(key)
+	if err != nil || !ok {
+		return false, err
+	}
+	if len(o.Pending) > 0 {
+		return true, nil
+	}
+	m, _, err := v.Metered.Get(key)
+	if err != nil {
+		return false, err
+	}
+	lease, _, err := payer(v.LeaseOf, o)
+	if err != nil {
+		return false, err
+	}
+	in, ok := r.input(o, m, lease)
+	if !ok {
 		return false, nil
 	}
-	return true, l.ledger.UpdateEach(ctx, len(keys), func(tx *store.Tx, i int) error { return l.fold(tx, b, keys[i]) })
+	r.folded++
+	folded, _ := spend.Fold(in)
+	return !reflect.DeepEqual(folded, m), nil
 }
 
 // fold meters one resource on what the ledger has now.
-func (l *Loop) fold(tx *store.Tx, b *book, key string) error {
+func (r *run) fold(tx *store.Tx, key string) error {
 	o, ok, err := tx.Observed.Get(key)
 	if err != nil || !ok {
 		return err
@@ -71,16 +102,19 @@ func (l *Loop) fold(tx *store.Tx, b *book, key string) error {
 	if err != nil {
 		return err
 	}
-	in, ok := l.input(b, o, m, lease)
+	in, ok := r.input(o, m, lease)
 	if !ok {
 		return nil
 	}
+	r.folded++
+	// What no longer has a segment of it has to be solved again too.
+	r.solve = append(r.solve, leasesOf(m)...)
 	folded, events := spend.Fold(in)
 	if err := tx.Metered.Put(folded); err != nil {
 		return err
 	}
 	for _, e := range events {
-		if err := tx.Journal(entry(o, folded.Lease, b.at.Wall, e)); err != nil {
+		if err := tx.Journal(entry(o, folded.Lease, r.at.Wall, e)); err != nil {
 			return err
 		}
 	}
@@ -93,41 +127,41 @@ func (l *Loop) fold(tx *store.Tx, b *book, key string) error {
 
 // input gathers what Fold judges; false for an account that is not configured,
 // whose adapter alone knows how it bills.
-func (l *Loop) input(b *book, o guard.Observed, m guard.Metered, lease guard.Lease) (spend.Input, bool) {
-	a, ok := l.account(o.Resource.ID.Account)
+func (r *run) input(o guard.Observed, m guard.Metered, lease guard.Lease) (spend.Input, bool) {
+	a, ok := r.account(o.Resource.ID.Account)
 	if !ok {
 		return spend.Input{}, false
 	}
 	return spend.Input{Observed: o, Metered: m, Lease: lease.ID, Price: lease.Price, Truths: a.Provider.Truths(),
-		Poll: a.Poll, Read: b.read(o), At: b.at.Wall, Over: l.over}, true
+		Poll: a.Poll, Read: r.read(o), At: r.at.Wall, Over: r.over}, true
 }
 
 // read is when a resource was last read and was as the ledger says: every
 // complete list of its scope had it, unless something speaks against it.
-func (b *book) read(o guard.Observed) time.Time {
+func (r *run) read(o guard.Observed) time.Time {
 	id := o.Resource.ID
-	c := b.complete[store.ScopeKey(guard.ScopeStatus{Account: id.Account, Kind: id.Kind, Scope: id.Scope})]
+	c := r.complete[store.ScopeKey(guard.ScopeStatus{Account: id.Account, Kind: id.Kind, Scope: id.Scope})]
 	if len(o.Absent) == 0 && o.Gone == nil && o.NotSame.IsZero() && c.After(o.Seen) {
 		return c
 	}
 	return o.Seen
 }
 
-// doubt arranges for the second reading of a price that was read once.
-func (b *book) doubt(l *Loop, in spend.Input, m guard.Metered) {
+// doubtful reports whether the price in force was read only once.
+func doubtful(m guard.Metered) bool {
 	n := len(m.Segments)
-	if n == 0 || m.Segments[n-1].Provisional == 0 || !m.Segments[n-1].To.IsZero() {
-		return
-	}
-	b.second(l, in.Observed.Resource.ID, m.Segments[n-1].From.Add(spend.Agree*in.Poll))
+	return n > 0 && m.Segments[n-1].Provisional > 0 && m.Segments[n-1].To.IsZero()
 }
 
-// second waits for a reading of a resource; one that is only swept is asked for.
-func (b *book) second(l *Loop, id guard.ResourceID, when time.Time) {
-	b.wait(when, l.poll(id.Account))
-	if id.Kind != guard.Instance && !b.at.Wall.Before(when) {
-		l.sweep(id.Account)
+// leasesOf are the leases that segments count to, each once.
+func leasesOf(m guard.Metered) []string {
+	var leases []string
+	for _, s := range m.Segments {
+		if s.Lease != "" && !slices.Contains(leases, s.Lease) {
+			leases = append(leases, s.Lease)
+		}
 	}
+	return leases
 }
 
 // entry is the journal's line about a price.

@@ -19,7 +19,7 @@ import (
 
 // bench is the meter over a ledger that the test writes as observe would.
 type bench struct {
-	t       *testing.T
+	t       testing.TB
 	cloud   *fake.Cloud
 	account *providers.Account
 	backend *memory.Backend
@@ -29,7 +29,7 @@ type bench struct {
 	next    guard.Instant
 }
 
-func newBench(t *testing.T) *bench {
+func newBench(t testing.TB) *bench {
 	b := &bench{t: t, cloud: fake.MustCloud(fake.Lab()), backend: memory.New()}
 	b.account = b.cloud.Account()
 	b.restart()

@@ -2,7 +2,10 @@ package meter
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"time"
 
 	"guard"
@@ -10,26 +13,36 @@ import (
 	"guard/store"
 )
 
-// plan solves the deadlines of every open lease and drops the plans of the
-// others. It reports whether anything changed.
-func (l *Loop) plan(ctx context.Context, b *book) error {
+// family is the money of one lease, and what stands behind it.
+type family struct {
+	segs  []guard.Segment
+	sight spend.Sight
+}
+
+// plan solves the leases whose money or word changed and those that time moves,
+// and drops the plans of leases that have ended.
+func (r *run) plan(ctx context.Context) error {
 	var ids []string
-	open := map[string]bool{}
-	for _, lease := range b.open {
-		open[lease.ID] = true
-		old, known := b.plans[lease.ID]
-		next := l.solve(b, lease, old, known)
-		b.candidates(l, lease, next)
-		if !known || !alike(old, next) {
-			ids = append(ids, lease.ID)
+	r.families = map[string]family{}
+	err := r.ledger.View(ctx, func(v *store.View) error {
+		if err := r.recount(v); err != nil {
+			return err
 		}
-	}
-	for id := range b.plans {
-		if !open[id] {
-			ids = append(ids, id)
+		for _, id := range r.solve {
+			moves, err := r.moves(v, id)
+			if err != nil {
+				return err
+			}
+			if moves {
+				ids = append(ids, id)
+			}
 		}
+		return nil
+	})
+	if err != nil {
+		return reading(err)
 	}
-	return l.ledger.UpdateEach(ctx, len(ids), func(tx *store.Tx, i int) error {
+	err = r.ledger.UpdateEach(ctx, len(ids), func(tx *store.Tx, i int) error {
 		lease, ok, err := tx.Leases.Get(ids[i])
 		if err != nil {
 			return err
@@ -41,31 +54,100 @@ func (l *Loop) plan(ctx context.Context, b *book) error {
 		if err != nil {
 			return err
 		}
-		next := l.solve(b, lease, old, known)
+		next := r.solved(lease, r.families[lease.ID], old, known)
 		if known && alike(old, next) {
 			return nil
 		}
 		return tx.Plans.Put(next)
 	})
+	if err != nil {
+		return fmt.Errorf("meter: write plans: %w", err)
+	}
+	return reading(r.ledger.View(ctx, r.await))
 }
 
-// solve is the plan of one lease, settled against the one before.
-func (l *Loop) solve(b *book, lease guard.Lease, old guard.Plan, known bool) guard.Plan {
-	at := b.at.Wall
+// moves reports whether there is something to write of a lease's plan.
+func (r *run) moves(v *store.View, id string) (bool, error) {
+	delete(r.book.restless, id)
+	old, known, err := v.Plans.Get(id)
+	if err != nil {
+		return false, err
+	}
+	lease, ok, err := v.Leases.Get(id)
+	if err != nil || !ok || !lease.Status.Open() {
+		return known, err
+	}
+	f, err := r.family(v, lease, old)
+	if err != nil {
+		return false, err
+	}
+	if known && alike(old, r.solved(lease, f, old, known)) {
+		return false, nil
+	}
+	r.families[id] = f
+	return true, nil
+}
+
+// family gathers the money of a lease.
+func (r *run) family(v *store.View, lease guard.Lease, old guard.Plan) (family, error) {
+	var f family
+	var open []string // what still bills
+	for _, key := range r.book.members[lease.ID] {
+		m, _, err := v.Metered.Get(key)
+		if err != nil {
+			return f, err
+		}
+		for _, s := range m.Segments {
+			if s.Lease != lease.ID {
+				continue
+			}
+			f.segs = append(f.segs, s)
+			if !s.From.Before(r.at.Wall) {
+				r.book.restless[lease.ID] = true // what it lacks grows when that begins
+			}
+			if s.To.IsZero() {
+				open = append(open, key)
+			}
+		}
+	}
+	f.sight = spend.Sight{At: r.at.Wall, Read: r.at.Wall, Poll: r.poll(lease.Resource.Account), Doubtful: spend.Doubtful(f.segs),
+		Why: "the spend of its family was counted anew"}
+	for _, s := range f.segs {
+		if s.Provisional > 0 && s.Was != nil {
+			f.sight.Why = "the price of " + s.Resource.String() + " changed from " + s.Was.String() + " to " + s.Rate.String()
+		}
+	}
+	if !candidate(old) {
+		return f, nil // a first reading: when it was taken decides nothing yet
+	}
+	for _, key := range open {
+		o, ok, err := v.Observed.Get(key)
+		if err != nil {
+			return f, err
+		}
+		if read := r.read(o); ok && read.Before(f.sight.Read) {
+			f.sight.Read = read
+		}
+	}
+	return f, nil
+}
+
+// solved is the plan of one lease, settled against the one before.
+func (r *run) solved(lease guard.Lease, f family, old guard.Plan, known bool) guard.Plan {
+	r.work.solved++
+	at := r.at.Wall
 	next := guard.Plan{Lease: lease.ID, SolvedAt: at}
-	segs := b.segments[lease.ID]
-	sight := l.sight(b, lease, segs)
 	if !lease.ExpiresAt.IsZero() {
 		d := guard.Deadline{Reason: guard.DeadlineExpiry, Limit: lease.ExpiresAt, Due: lease.ExpiresAt,
 			Basis: lease.ExpiresAt.UTC().Format(time.RFC3339)}
-		next.Deadlines = append(next.Deadlines, spend.Settle(before(old, d.Reason), d, sight))
+		next.Deadlines = append(next.Deadlines, spend.Settle(before(old, d.Reason), d, f.sight))
 	}
 	if !lease.Budget.IsSet() {
-		next.Unknown = spend.Lines(spend.Spent(segs, at).Unknown)
+		next.Unknown = spend.Lines(spend.Spent(f.segs, at).Unknown)
 		return next
 	}
-	next.Unknown = spend.Lines(spend.Lacks(segs, lease.Budget.Currency()))
-	if d, ok := spend.Landing(segs, lease.Budget, l.lead(lease.Resource.Account), at); ok {
+	next.Unknown = spend.Lines(spend.Lacks(f.segs, lease.Budget.Currency()))
+	if d, ok := spend.Landing(f.segs, lease.Budget, r.lead(lease.Resource.Account), at); ok {
 		d.Basis = lease.BudgetBasis()
 		was := before(old, d.Reason)
 		if was == nil && known && (lease.UpdatedBy == "guard" || !lease.UpdatedAt.After(old.SolvedAt)) {
@@ -76,7 +158,7 @@ func (l *Loop) solve(b *book, lease guard.Lease, old guard.Plan, known bool) gua
 			far.Stood, far.Furthest = at, far.Due
 			was = &far
 		}
-		next.Deadlines = append(next.Deadlines, spend.Settle(was, d, sight))
+		next.Deadlines = append(next.Deadlines, spend.Settle(was, d, f.sight))
 	}
 	return next
 }
@@ -89,50 +171,74 @@ func before(p guard.Plan, reason guard.DeadlineReason) *guard.Deadline {
 }
 
 // lead is how long before a crossing the call must be made.
-func (l *Loop) lead(account string) time.Duration {
+func (r *run) lead(account string) time.Duration {
 	var truths guard.Truths
-	if a, ok := l.account(account); ok {
+	if a, ok := r.account(account); ok {
 		truths = a.Provider.Truths()
 	}
-	return spend.Lead(truths, l.longest[account])
+	return spend.Lead(truths, r.ended.longest[account])
 }
 
-// sight is what stands behind the money of a lease: the oldest reading of
-// anything that still bills.
-func (l *Loop) sight(b *book, lease guard.Lease, segs []guard.Segment) spend.Sight {
-	s := spend.Sight{At: b.at.Wall, Read: b.at.Wall, Poll: l.poll(lease.Resource.Account), Doubtful: spend.Doubtful(segs), Why: "the spend of its family was counted anew"}
-	for _, seg := range segs {
-		if seg.Provisional > 0 && seg.Was != nil {
-			s.Why = "the price of " + seg.Resource.String() + " changed from " + seg.Was.String() + " to " + seg.Rate.String()
+// candidate reports whether a deadline waits for a second reading.
+func candidate(p guard.Plan) bool {
+	return slices.ContainsFunc(p.Deadlines, func(d guard.Deadline) bool { return d.Candidate != nil })
+}
+
+// await keeps what time alone can move, and has the meter run again when it may
+// have.
+func (r *run) await(v *store.View) error {
+	b := r.book
+	for _, key := range slices.Sorted(maps.Keys(b.doubtful)) {
+		m, _, err := v.Metered.Get(key)
+		if err != nil {
+			return err
 		}
-		if !seg.To.IsZero() {
+		if !doubtful(m) {
+			delete(b.doubtful, key)
 			continue
 		}
-		if o, ok := b.observed[seg.Resource.Key()]; ok {
-			if read := b.read(o); read.Before(s.Read) {
-				s.Read = read
+		r.second(m.Resource, m.Segments[len(m.Segments)-1].From.Add(spend.Agree*r.poll(m.Resource.Account)))
+	}
+	for _, id := range r.solve {
+		p, _, err := v.Plans.Get(id)
+		if err != nil {
+			return err
+		}
+		for _, d := range p.Deadlines {
+			if d.NotBefore.After(r.at.Wall) {
+				r.wait(d.NotBefore, idle)
+			}
+			if !d.NotBefore.IsZero() || d.Candidate != nil {
+				b.restless[id] = true
+			}
+			if d.Candidate == nil {
+				continue
+			}
+			if err := r.awaitCandidate(v, id, *d.Candidate); err != nil {
+				return err
 			}
 		}
 	}
-	return s
+	return nil
 }
 
-// candidates waits for the second reading of a deadline that is held back.
-func (b *book) candidates(l *Loop, lease guard.Lease, p guard.Plan) {
-	for _, d := range p.Deadlines {
-		if d.NotBefore.After(b.at.Wall) {
-			b.wait(d.NotBefore, idle)
+// awaitCandidate waits for the second reading of all that a lease pays for.
+func (r *run) awaitCandidate(v *store.View, id string, c guard.Candidate) error {
+	lease, _, err := v.Leases.Get(id)
+	if err != nil {
+		return err
+	}
+	when := c.First.Add(spend.Agree * r.poll(lease.Resource.Account))
+	for _, key := range r.book.members[id] {
+		m, _, err := v.Metered.Get(key)
+		if err != nil {
+			return err
 		}
-		if d.Candidate == nil {
-			continue
-		}
-		when := d.Candidate.First.Add(spend.Agree * l.poll(lease.Resource.Account))
-		for _, seg := range b.segments[lease.ID] {
-			if seg.To.IsZero() {
-				b.second(l, seg.Resource, when)
-			}
+		if slices.ContainsFunc(m.Segments, func(s guard.Segment) bool { return s.Lease == id && s.To.IsZero() }) {
+			r.second(m.Resource, when)
 		}
 	}
+	return nil
 }
 
 // alike reports whether two plans say the same, whenever they were solved.

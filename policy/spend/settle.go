@@ -75,8 +75,8 @@ func Settle(old *guard.Deadline, solved guard.Deadline, s Sight) guard.Deadline 
 // now, where now is what could pass before anybody reads the notice. A candidate
 // that waits was far when it came and stays odd as time goes by.
 func near(old, solved guard.Deadline, s Sight) bool {
-	far := old.Due.After(s.At.Add(Far)) || (old.Candidate != nil && solved.Due.Before(old.Due))
-	return far && !solved.Due.After(s.At.Add(s.Poll+Notice))
+	far := old.Due.After(s.At.Add(Far)) || old.Candidate != nil
+	return far && solved.Due.Before(old.Due) && !solved.Due.After(s.At.Add(s.Poll+Notice))
 }
 
 // stand keeps Stood while the deadline has not moved earlier by more than an hour
