@@ -16,7 +16,7 @@ import (
 func done(c simulate.CloudCall) bool { return c.Outcome == "ok" || c.Outcome == "timed out after: ok" }
 
 // accepted reports that the cloud said yes, whatever it did.
-func accepted(c simulate.CloudCall) bool { return c.Status == 200 }
+func accepted(c simulate.CloudCall) bool { return c.Outcome == "ok" || c.Outcome == "ignored" }
 
 // intents holds law 3: the k-th call on a box needs k intents in the journal that
 // were durable by then, one of a release each; and once a call was accepted, or may
@@ -91,7 +91,7 @@ func (j *judge) looks(b *life) {
 				seen = t
 			}
 			if named && t >= at-30*time.Second {
-				read, failed = t, !worked || j.stormy(j.faults(b, fake.CallGet), t)
+				read, failed = t, !worked || b.unreadable(t)
 			}
 		}
 		cap := j.capped(b, at)
@@ -110,16 +110,24 @@ func (j *judge) looks(b *life) {
 	}
 }
 
-// stormy reports that a moment lies in a storm.
-func (j *judge) stormy(storms []storm, at time.Duration) bool {
-	return slices.ContainsFunc(storms, func(s storm) bool { return s.touches(at, at) })
+// unreadable reports that a read of many surely failed for this box: a fault of its
+// own, without a count, was the first that could answer.
+func (b *life) unreadable(at time.Duration) bool {
+	for _, f := range b.account.Script.Faults {
+		if f.ID != b.spec.ID || f.Call != fake.CallGet || at < f.From || f.For > 0 && at >= f.From+f.For {
+			continue
+		}
+		r := f.Reply
+		return f.Times == 0 && (r.Status >= 400 || r.Unreachable || r.TimesOut || r.DoneButTimesOut || r.Empty || r.HTML)
+	}
+	return false
 }
 
 // fresh holds a call against what the read before it must have said.
 func (j *judge) fresh(b *life, c simulate.CloudCall, read time.Duration) {
 	at := j.offset(c.At)
 	lag := b.account.Script.Lag
-	if read >= b.gone+lag.State {
+	if read > b.gone+lag.State { // at one moment the read comes first
 		j.wrong(5, "wrong release", at, b.id, "%s is called on what the read at %s said was gone since %s", c.Call.Call, read, b.gone)
 	}
 	first, _ := b.claim(at)

@@ -1,0 +1,143 @@
+package soak
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// plantAll is the environment variable that has all bugs planted; without it only
+// the quick ones are. A child has it unset.
+const plantAll = "GUARD_PLANTED"
+
+// plant is a bug as people make it: in a file, a text that stands there once is
+// replaced, and the test must then fail and name the law.
+type plant struct {
+	law            int
+	bug            string
+	file, old, new string // file from the module's root
+	pkg, test      string
+	quick          bool
+}
+
+const here = "./daemon/simulate/soak"
+
+var plants = []plant{
+	{law: 1, bug: "what has no price is left out of the sum", file: "daemon/meter/plan.go",
+		old: "next.Unknown = spend.Lines(spend.Lacks(segs, lease.Budget.Currency()))", new: "_ = spend.Lacks", pkg: here, test: "TestLaw1UnknownIsNeverZero"},
+	{law: 2, bug: "a failed read counts as absent", file: "policy/presence/presence.go",
+		old: "l.Verdict != guard.VerdictFound && l.Verdict != guard.VerdictAbsent:", new: "l.Verdict == guard.VerdictUnknown && l.Err == nil:",
+		pkg: here, test: "TestLaw2AbsenceNeedsProof"},
+	{law: 2, bug: "a failed read counts as absent", file: "policy/presence/presence.go",
+		old: "l.Verdict != guard.VerdictFound && l.Verdict != guard.VerdictAbsent:", new: "l.Verdict == guard.VerdictUnknown && l.Err == nil:",
+		pkg: "./policy/presence", test: "TestLaw2OnlyProofEnds", quick: true},
+	{law: 2, bug: "whoever was asked vouches for it", file: "policy/presence/presence.go",
+		old: "return identity != \"\" && identity == o.Identity", new: "return identity != \"\"", pkg: "./policy/presence", test: "TestLaw2OnlyProofEnds"},
+	{law: 3, bug: "the call goes out inside the transaction", file: "daemon/release/step.go",
+		old: "\t\tcalls[r.ID] = call{target: r.Target, attempt: out.Release.Attempt}\n",
+		new: "\t\tcalls[r.ID] = call{target: r.Target, attempt: out.Release.Attempt}\n\t\t_ = l.Account.Provider.Release(context.Background(), r.Target, providers.ReleaseOptions{})\n",
+		pkg: here, test: "TestLaw3WriteAhead"},
+	{law: 4, bug: "accepted is done", file: "policy/release/step.go",
+		old: "\t\ts.accepted(\"the provider accepted it\")\n", new: "\t\ts.accepted(\"the provider accepted it\")\n\t\ts.move(guard.ReleaseDone, \"the provider accepted it\")\n",
+		pkg: here, test: "TestLaw4AcceptedIsNotDone"},
+	{law: 5, bug: "a failed read stops nothing", file: "policy/release/step.go",
+		old: "return s.r.Cause.HardCap() && l.Immutable && !l.Complete.IsZero() && s.in.At.Sub(l.Complete) <= blindFor", new: "return l.Immutable",
+		pkg: here, test: "TestLaw5LookAgain"},
+	{law: 6, bug: "the lead is taken off in the wrong unit", file: "policy/spend/crossing.go",
+		old: "Due: cross.Add(-lead), Lead: lead}", new: "Due: cross.Add(-lead * 60), Lead: lead}", pkg: here, test: "TestLaw6OnlyALimitDestroys"},
+	{law: 7, bug: "the bound is doubled", file: "policy/surprise.go",
+		old: "return own < max(2,", new: "return own < 2*max(2,", pkg: here, test: "TestLaw7SurpriseIsBounded"},
+	{law: 7, bug: "the bound is doubled", file: "policy/surprise.go",
+		old: "return own < max(2,", new: "return own < 2*max(2,", pkg: "./policy", test: "TestLaw7NoMoreThanTheBound", quick: true},
+	{law: 8, bug: "nobody notices that guard was away", file: "daemon/decide/clock.go",
+		old: "case !c.away.IsZero():", new: "case c.away.After(now):", pkg: here, test: "TestLaw8OneOddFactNeverShoots"},
+	{law: 8, bug: "the second reading may be the first", file: "policy/spend/settle.go",
+		old: "if !s.Doubtful && !s.Read.Before(c.First.Add(Agree*s.Poll)) {", new: "if !s.Doubtful {", pkg: "./policy/spend", test: "TestLaw8AMoveIsReadTwice", quick: true},
+	{law: 9, bug: "the grace counts forward from the limit", file: "policy/limit.go",
+		old: "notice := due.Add(-lead)", new: "notice := due", pkg: here, test: "TestLaw9PeopleHearFirst"},
+	{law: 9, bug: "a message that was answered 429 is taken for sent", file: "daemon/notify/deliver.go",
+		old: "\tif failed == nil {\n\t\treturn nil, c.acknowledge(ctx, at, p, posted)", new: "\tif failed == nil || fateOf(failed, thread) == throttled {\n\t\treturn nil, c.acknowledge(ctx, at, p, posted)",
+		pkg: here, test: "TestLaw9PeopleHearFirst"},
+	{law: 10, bug: "a hold is forgotten", file: "policy/limit.go",
+		old: "held := f.Lease.HeldUntil(f.At); held.After(due) {", new: "held := f.Lease.HeldUntil(f.At); held.After(due.Add(1 << 60)) {", pkg: here, test: "TestLaw10ACeilingIsHard"},
+	{law: 11, bug: "the deployment tag is forgotten", file: "policy/may.go",
+		old: "d := r.Tags[guard.TagDeployment]; d != deployment {", new: "d := r.Tags[guard.TagDeployment]; d == deployment {", pkg: here, test: "TestLaw11NeverAnothers"},
+	{law: 11, bug: "observe mode acts", file: "policy/limit.go",
+		old: "enforce := f.Mode == guard.Enforce && action != guard.ActAlert", new: "enforce := f.Mode != \"\" && action != guard.ActAlert", pkg: "./policy", test: "TestLaw11WatchingOnlyWatches"},
+	{law: 12, bug: "moves are not journaled", file: "daemon/release/step.go",
+		old: "for _, m := range out.Moves {", new: "for _, m := range out.Moves[:0] {", pkg: here, test: "TestLaw12EveryDecisionExplainsItself"},
+}
+
+// TestPlantedBugs: each law's property sees the bugs that break it. With
+// GUARD_PLANTED=all every bug is planted, each in a copy of its file that only the
+// child's compiler sees.
+func TestPlantedBugs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles the daemon with bugs in it, which is not short")
+	}
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	laws := map[int]bool{}
+	for _, p := range plants {
+		laws[p.law] = true
+		t.Run(fmt.Sprintf("law %d/%s/%s", p.law, p.bug, p.pkg), func(t *testing.T) {
+			overlay := p.put(t, root)
+			if !p.quick && os.Getenv(plantAll) == "" {
+				t.Skipf("set %s=all to plant it", plantAll)
+			}
+			cmd := exec.CommandContext(t.Context(), "go", "test", "-overlay", overlay, "-count=1", "-run", "^"+p.test+"$", p.pkg,
+				"-rapid.nofailfile", "-rapid.shrinktime=1s")
+			cmd.Dir, cmd.Env = root, append(os.Environ(), plantAll+"=")
+			out, err := cmd.CombinedOutput()
+			switch text := string(out); {
+			case strings.Contains(text, "[build failed]"), strings.Contains(text, "[setup failed]"):
+				t.Fatalf("the bug does not compile:\n%s", text)
+			case err == nil:
+				t.Errorf("%s passes with this bug in %s:\n%s", p.test, p.file, text)
+			case !strings.Contains(text, fmt.Sprintf("law %d broken", p.law)):
+				t.Errorf("%s fails, and does not name law %d:\n%s", p.test, p.law, text)
+			}
+		})
+	}
+	for law := 1; law <= 12; law++ {
+		if !laws[law] {
+			t.Errorf("no bug is planted for law %d", law)
+		}
+	}
+}
+
+// put writes the copy with the bug and the file that tells the compiler of it.
+func (p plant) put(t *testing.T, root string) (overlay string) {
+	t.Helper()
+	file := filepath.Join(root, filepath.FromSlash(p.file))
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(source), p.old); n != 1 {
+		t.Fatalf("%s has %q %d times; plant the bug anew", p.file, p.old, n)
+	}
+	text := strings.Replace(string(source), p.old, p.new, 1)
+	if strings.Contains(p.new, "providers.") && !strings.Contains(text, `"guard/providers"`) {
+		text = strings.Replace(text, "import (\n", "import (\n\t\"guard/providers\"\n", 1)
+	}
+	dir := t.TempDir()
+	bad := filepath.Join(dir, "bad.go")
+	list, err := json.Marshal(map[string]any{"Replace": map[string]string{file: bad}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay = filepath.Join(dir, "overlay.json")
+	for name, data := range map[string][]byte{bad: []byte(text), overlay: list} {
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return overlay
+}
