@@ -1,7 +1,7 @@
 package spend
 
 import (
-	"sort"
+	"slices"
 	"time"
 
 	"guard"
@@ -29,22 +29,19 @@ func Crossing(segs []guard.Segment, budget guard.Money, from time.Time) (time.Ti
 		ps = append(ps, p)
 		first = min(first, p.from)
 	}
-	most := budget.Rat()
-	over := func(t int64) bool { return sum(ps, t).Cmp(most) > 0 }
+	q := newQuest(ps)
+	q.most = q.parts(budget.Rat())
 	lo, hi := from.UnixNano(), from.Add(Horizon).UnixNano()
 	switch {
-	case over(lo):
+	case q.over(lo):
 		lo, hi = first, lo
-		if over(lo) { // a negative cap: crossed before anything ran
+		if q.over(lo) { // a negative cap: crossed before anything ran
 			return time.Unix(0, lo).UTC(), true
 		}
-	case !over(hi):
+	case !q.over(hi):
 		return time.Time{}, false
 	}
-	// S never falls, so the first moment over the cap is found by halving; the
-	// one before it is the last that is not.
-	n := sort.Search(int(hi-lo), func(d int) bool { return over(lo + int64(d)) })
-	return time.Unix(0, lo+int64(n)-1).UTC(), true
+	return time.Unix(0, q.first(lo, hi)-1).UTC(), true
 }
 
 // Landing is the budget deadline of a lease: the crossing of its cap, and the
@@ -61,15 +58,18 @@ func Landing(segs []guard.Segment, budget guard.Money, lead time.Duration, at ti
 // Cautious returns the segments with every provisional rate replaced by the
 // dearer of it and the rate before, where the two can be compared.
 func Cautious(segs []guard.Segment) []guard.Segment {
-	out := make([]guard.Segment, len(segs))
+	if !slices.ContainsFunc(segs, func(s guard.Segment) bool { return s.Was != nil }) {
+		return segs
+	}
+	out := slices.Clone(segs)
 	for i, s := range segs {
-		if s.Was != nil {
-			was, now := s.Was.Over(time.Hour), s.Rate.Over(time.Hour)
-			if was != nil && (now == nil || (s.Was.Currency() == s.Rate.Currency() && was.Cmp(now) > 0)) {
-				s.Rate = *s.Was
-			}
+		if s.Was == nil {
+			continue
 		}
-		out[i] = s
+		was, now := s.Was.Over(time.Hour), s.Rate.Over(time.Hour)
+		if was != nil && (now == nil || (s.Was.Currency() == s.Rate.Currency() && was.Cmp(now) > 0)) {
+			out[i].Rate = *s.Was
+		}
 	}
 	return out
 }

@@ -15,7 +15,7 @@ const forever = math.MaxInt64
 
 // piece is one segment inside its run, in integer nanoseconds since 1970.
 type piece struct {
-	seg      guard.Segment
+	seg      *guard.Segment
 	from, to int64    // to is forever while open
 	origin   int64    // where the run, and so its grid of units, begins
 	first    int64    // length of the first unit
@@ -26,13 +26,20 @@ type piece struct {
 // pieces groups segments into runs. Segments may come in any order and of many
 // resources.
 func pieces(segs []guard.Segment) []piece {
-	sorted := slices.Clone(segs)
-	slices.SortStableFunc(sorted, func(a, b guard.Segment) int {
-		return cmp.Or(strings.Compare(a.Resource.Key(), b.Resource.Key()), a.From.Compare(b.From))
-	})
+	sorted := segs
+	if !slices.IsSortedFunc(segs, inRuns) {
+		sorted = slices.Clone(segs)
+		slices.SortStableFunc(sorted, inRuns)
+	}
 	ps := make([]piece, 0, len(sorted))
-	for _, s := range sorted {
-		p := piece{seg: s, from: s.From.UnixNano(), to: forever, perNano: s.Rate.Over(1)}
+	for i := range sorted {
+		s := &sorted[i]
+		p := piece{seg: s, from: s.From.UnixNano(), to: forever}
+		if n := len(ps); n > 0 && ps[n-1].seg.Rate == s.Rate {
+			p.perNano = ps[n-1].perNano
+		} else {
+			p.perNano = s.Rate.Over(1)
+		}
 		if !s.To.IsZero() {
 			p.to = s.To.UnixNano()
 		}
@@ -52,9 +59,19 @@ func pieces(segs []guard.Segment) []piece {
 	return ps
 }
 
+// inRuns sorts segments by resource and time.
+func inRuns(a, b guard.Segment) int {
+	return cmp.Or(compareID(a.Resource, b.Resource), a.From.Compare(b.From))
+}
+
+// compareID tells resources apart as their keys do.
+func compareID(a, b guard.ResourceID) int {
+	return cmp.Or(strings.Compare(a.ID, b.ID), strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.Account, b.Account))
+}
+
 // continues reports whether q goes on with p's run.
 func (p piece) continues(q piece) bool {
-	return p.seg.Resource.Key() == q.seg.Resource.Key() && p.seg.State == q.seg.State &&
+	return compareID(p.seg.Resource, q.seg.Resource) == 0 && p.seg.State == q.seg.State &&
 		p.to == q.from && p.seg.Granularity == q.seg.Granularity && p.seg.Minimum == q.seg.Minimum
 }
 

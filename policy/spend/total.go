@@ -101,7 +101,7 @@ func Lacks(segs []guard.Segment, currency string) []Part {
 // addPart keeps one part for each resource and cause, the earliest.
 func addPart(parts []Part, p Part) []Part {
 	for _, q := range parts {
-		if q.Resource.Key() == p.Resource.Key() && q.Currency == p.Currency {
+		if compareID(q.Resource, p.Resource) == 0 && q.Currency == p.Currency {
 			return parts
 		}
 	}
