@@ -67,13 +67,16 @@ func (l *Ledger) Update(ctx context.Context, fn func(tx *Tx) error) error {
 	err := l.b.Update(ctx, func(w Writer) error {
 		tx := newTx(w)
 		defer tx.o.end()
+		// One that fails takes its turn, too: whoever looks again must see what it
+		// was decided on.
+		turn, writes = l.pub.draw(turn), nil
 		if err := fn(tx); err != nil {
 			return err
 		}
 		if err := tx.o.flush(); err != nil {
 			return err
 		}
-		turn, writes = l.pub.draw(turn), tx.o.mirrored(l.pub.now())
+		writes = tx.o.mirrored(l.pub.now())
 		return nil
 	})
 	if err == nil {
