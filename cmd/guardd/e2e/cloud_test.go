@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -72,6 +73,13 @@ func (c *cloud) asked(id string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.calls[id]
+}
+
+// told is how often the cloud was told to end each box, where it was at all.
+func (c *cloud) told() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.calls)
 }
 
 // ServeHTTP implements http.Handler.

@@ -56,22 +56,24 @@ func killedUnderLoad(t *testing.T, seed uint64, kills int) {
 		c.run() // nobody registers these
 	}
 	l := work(t, g, c, 6, seed)
-	came := 0 // how often guardd had come up by then
+	came := 0 // how often guardd had come up when it was killed, at least
 	for range kills {
-		g.exec()
-		// Also while it comes up; now and then long enough for proofs and posts.
-		life := time.Duration(r.IntN(700)) * time.Millisecond
+		// Most are killed at work, some while they come up.
+		if r.IntN(4) == 0 {
+			g.exec()
+		} else {
+			g.start()
+			came++
+		}
+		life := time.Duration(r.IntN(400)) * time.Millisecond
 		if r.IntN(10) == 0 {
-			life = 2 * time.Second
+			life = 2 * time.Second // enough for posts and proofs
 		}
 		select {
 		case err := <-g.over:
 			g.over <- err
 			t.Fatalf("guardd ended by itself: %v", err)
 		case <-time.After(life):
-		}
-		if _, err := g.api.Health(context.Background()); err == nil {
-			came++
 		}
 		g.kill()
 		c.settle()
@@ -80,8 +82,8 @@ func killedUnderLoad(t *testing.T, seed uint64, kills int) {
 	}
 	g.start()
 	l.stop()
-	if came < kills/3 || l.acks < kills {
-		t.Errorf("guardd was up at %d of %d kills, and acknowledged %d orders: that proves little", came, kills, l.acks)
+	if l.acks < kills/4 {
+		t.Errorf("only %d orders were acknowledged: that proves little", l.acks)
 	}
 	l.allEnded()
 	if !testing.Short() { // the proof of an end takes half a minute and more
@@ -97,7 +99,7 @@ func killedUnderLoad(t *testing.T, seed uint64, kills int) {
 		g.whole(func(v *store.View) error { return errors.Join(l.ledgerAgrees(v), toldOnce(v, w)) })
 	}
 	l.cloudAgrees()
-	t.Logf("%d kills (up at %d), %d boxes, %d orders acknowledged, %d posts", kills, came, len(l.promises), l.acks, len(w.Stored()))
+	t.Logf("%d kills (up at %d), %d boxes, %d orders acknowledged, %d posts; refused: %v", kills, came, len(l.promises), l.acks, len(w.Stored()), l.refusals)
 }
 
 // allEnded waits until all that is due soon has come due and is ended.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"sync"
 	"testing"
@@ -61,6 +62,7 @@ type load struct {
 	mu       sync.Mutex
 	promises map[string]*promise
 	acks     int
+	refusals map[string]int // by what was said, IDs left out
 	over     chan struct{}
 	workers  sync.WaitGroup
 }
@@ -69,7 +71,7 @@ const people = 3
 
 // work puts people to work, one of them with the CLI.
 func work(t *testing.T, g *guardd, c *cloud, most int, seed uint64) *load {
-	l := &load{t: t, guard: g, cloud: c, most: most, promises: map[string]*promise{}, over: make(chan struct{})}
+	l := &load{t: t, guard: g, cloud: c, most: most, promises: map[string]*promise{}, refusals: map[string]int{}, over: make(chan struct{})}
 	c.ended = l.ended
 	for i := range people {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
@@ -181,6 +183,9 @@ func (l *load) look(r *rand.Rand) {
 // errRefused is an order that certainly was not carried out.
 var errRefused = errors.New("refused")
 
+// anyBox is a box as it is named in a sentence, and a moment.
+var anyBox = regexp.MustCompile(`research/i-\w+|\d{4}-\d\d-\d\dT[\d:]+Z|job [\d-]+`)
+
 func (l *load) byClient(o order) error {
 	var err error
 	if o.release {
@@ -201,8 +206,11 @@ func (l *load) byClient(o order) error {
 		return err
 	}
 	switch said.Kind {
-	case wire.KindConflict, wire.KindThrottled:
-		return errRefused // it is being released, or is gone
+	case wire.KindConflict, wire.KindThrottled: // it is being released, or is gone
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.refusals[anyBox.ReplaceAllString(said.Message, "BOX")]++
+		return errRefused
 	}
 	l.t.Errorf("%+v: %v (%s)", o, err, said.Kind)
 	return err
@@ -315,13 +323,22 @@ func (l *load) ended(id string, at time.Time, alive bool) {
 	}
 }
 
-// kept checks that a ledger has all that was promised.
+// boxKey is a box's key in the ledger.
+func boxKey(id string) string {
+	return guard.ResourceID{Account: "research", Kind: guard.Instance, ID: id}.Key()
+}
+
+// kept checks that a ledger has all that was promised, and the intent of
+// everything that the cloud was told to end.
 func (l *load) kept(v *store.View) error {
+	if err := l.intended(v); err != nil {
+		return err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var errs []error
 	for id, p := range l.promises {
-		le, ok, err := v.LeaseOf(guard.ResourceID{Account: "research", Kind: guard.Instance, ID: id}.Key())
+		le, ok, err := v.LeaseOf(boxKey(id))
 		if err != nil {
 			return err
 		}
@@ -343,6 +360,25 @@ func (l *load) kept(v *store.View) error {
 		}
 		if n != 1 {
 			errs = append(errs, fmt.Errorf("%s: its journal says %d times that it was registered", id, n))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (l *load) intended(v *store.View) error {
+	attempts := map[string]int{}
+	for _, table := range []store.Table[guard.Release]{v.Releases, v.EndedReleases} {
+		for r, err := range table.All("") {
+			if err != nil {
+				return err
+			}
+			attempts[r.Target.ID] += r.Attempt
+		}
+	}
+	var errs []error
+	for id, n := range l.cloud.told() {
+		if attempts[id] < n {
+			errs = append(errs, fmt.Errorf("%s: the cloud was told %d times to end it, and the ledger has the intent of %d", id, n, attempts[id]))
 		}
 	}
 	return errors.Join(errs...)

@@ -140,8 +140,8 @@ func (g *guardd) exec() {
 func (g *guardd) start() {
 	g.t.Helper()
 	g.exec()
-	g.until("guardd answers", func() bool {
-		_, err := g.api.List(context.Background(), client.Filter{})
+	g.within(5*time.Millisecond, "guardd answers", func() bool {
+		_, err := g.api.Health(context.Background())
 		return err == nil
 	})
 }
@@ -258,7 +258,13 @@ func (g *guardd) seen(id string) {
 // until waits for a condition, asking four times a second.
 func (g *guardd) until(what string, condition func() bool) {
 	g.t.Helper()
-	tick := time.NewTicker(250 * time.Millisecond)
+	g.within(250*time.Millisecond, what, condition)
+}
+
+// within waits for a condition, asking once in each interval.
+func (g *guardd) within(interval time.Duration, what string, condition func() bool) {
+	g.t.Helper()
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	deadline := time.After(patience)
 	for !condition() {
