@@ -60,7 +60,11 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	if b.cloud, err = startCloud(o.Cloud(ctx, socket), socket); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.cloud.close()) }()
+	defer func() {
+		if ended := b.cloud.close(); ctx.Err() == nil { // else it was told to end, too
+			err = errors.Join(err, ended)
+		}
+	}()
 	defer func() { err = errors.Join(err, b.shut()) }()
 	for _, step := range []struct {
 		say string

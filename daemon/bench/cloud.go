@@ -120,7 +120,8 @@ func startCloud(cmd *exec.Cmd, socket string) (*cloud, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}}}
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || strings.TrimSpace(line) != ready {
-		return nil, errors.Join(fmt.Errorf("the fake cloud does not start: %s", strings.TrimSpace(told.String())), c.close())
+		err := c.close() // only then is all told
+		return nil, fmt.Errorf("%w: the fake cloud does not start: %v: %s", guard.ErrUnavailable, err, strings.TrimSpace(told.String()))
 	}
 	return c, nil
 }
