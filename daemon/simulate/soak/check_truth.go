@@ -72,7 +72,7 @@ func (j *judge) proof(b *life, o guard.Observed) {
 }
 
 // priceless holds law 1: a lease with a cap on what nobody prices has an alarm
-// within three polls of good weather.
+// within three polls of good weather, and until it ends.
 func (j *judge) priceless() {
 	for _, b := range j.boxes {
 		if !j.unpriced(b) {
@@ -89,10 +89,10 @@ func (j *judge) priceless() {
 				continue
 			}
 			alarmed := slices.ContainsFunc(j.book.findings, func(f guard.Finding) bool {
-				return f.Rule == guard.RulePriceUnknown && f.Subject == b.id && j.earliest(f.Opened) <= due
+				return f.Rule == guard.RulePriceUnknown && f.Subject == b.id && j.earliest(f.Opened) <= due && (f.Closed.IsZero() || j.latest(f.Closed) >= until)
 			})
 			if !alarmed {
-				j.wrong(1, "message lost", due, b.id, "it has a cap of %s and no price, and nobody was told by now", c.budget)
+				j.wrong(1, "message lost", due, b.id, "it has a cap of %s and no price until %s, and no alarm stands from now on", c.budget, until)
 			}
 		}
 	}
