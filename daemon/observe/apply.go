@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"guard"
@@ -55,6 +56,8 @@ func (r *round) apply(tx *store.Tx, u update) (news, error) {
 		id = u.sight.fresh.ID
 	case u.look != nil:
 		id = u.look.ID
+	case u.shown != nil:
+		id = u.shown.ID
 	}
 	key := id.Key()
 	o, known, err := tx.Observed.Get(key)
@@ -66,14 +69,11 @@ func (r *round) apply(tx *store.Tx, u update) (news, error) {
 		return newsNone, err
 	}
 	leased = leased && lease.Status.Open()
-	rel, releasing, err := tx.Releases.Get(key)
+	_, releasing, err := tx.Releases.Get(key)
 	if err != nil {
 		return newsNone, err
 	}
-	c := presence.Case{HasGet: r.l.account.Provider.Truths().HasGet, Issued: releasing && issued(rel)}
-	if leased {
-		c.Registered = lease.RegisteredAt
-	}
+	var c presence.Case
 	var next guard.Observed
 	var told news
 	switch {
@@ -89,6 +89,9 @@ func (r *round) apply(tx *store.Tx, u update) (news, error) {
 			if o, known = standIn(lease); !known {
 				return newsNone, nil
 			}
+		}
+		if c, err = r.circumstances(fromTx(tx), o); err != nil {
+			return newsNone, err
 		}
 		next, told = r.absent(o, u, c)
 	}
@@ -123,9 +126,12 @@ func (r *round) absent(o guard.Observed, u update, c presence.Case) (guard.Obser
 		o.Seen = u.last // until then every complete list had it
 	}
 	var next guard.Observed
-	if u.look != nil {
+	switch {
+	case u.look != nil:
 		next, _ = presence.Look(o, *u.look, r.identity, r.at, c)
-	} else {
+	case u.shown != nil:
+		next, _ = presence.Shown(o, *u.shown, r.identity, r.at, c)
+	default:
 		next, _ = presence.Unlisted(o, r.identity, r.at, c)
 	}
 	switch {
@@ -159,17 +165,32 @@ func (r *round) reopen(tx *store.Tx, lease guard.Lease) error {
 // active and stopped ones are what their resource is.
 func (r *round) follow(ctx context.Context) (changed bool, err error) {
 	var ids []string
-	for key, lease := range r.s.leases {
-		if _, want := followed(lease, r.alive[key]); want != lease.Status {
-			ids = append(ids, lease.ID)
+	err = r.look(ctx, func() {
+		for key := range r.l.leased {
+			fresh := r.alive[key]
+			if fresh == nil {
+				continue
+			}
+			lease, _ := r.lease(key)
+			if _, want := followed(lease, *fresh); want != lease.Status {
+				ids = append(ids, lease.ID)
+			}
 		}
+	})
+	if err != nil {
+		return false, err
 	}
+	slices.Sort(ids)
 	err = r.l.ledger.UpdateEach(ctx, len(ids), func(tx *store.Tx, i int) error {
 		lease, ok, err := tx.Leases.Get(ids[i])
 		if err != nil || !ok {
 			return err
 		}
-		next, want := followed(lease, r.alive[lease.Resource.Key()])
+		fresh := r.alive[lease.Resource.Key()]
+		if fresh == nil {
+			return nil
+		}
+		next, want := followed(lease, *fresh)
 		if want == lease.Status {
 			return nil
 		}
@@ -189,10 +210,9 @@ func (r *round) follow(ctx context.Context) (changed bool, err error) {
 	return len(ids) > 0, err
 }
 
-// followed is what a lease should be, given its resource as it was just read;
-// the zero resource was not read.
+// followed is what a lease should be, given its resource as it was just read.
 func followed(lease guard.Lease, fresh guard.Resource) (guard.Lease, guard.LeaseStatus) {
-	if !lease.Status.Open() || fresh.ID.IsZero() || !fresh.Live() || !presence.SameCreation(lease.ResourceCreated, fresh.Created) {
+	if !lease.Status.Open() || !fresh.Live() || !presence.SameCreation(lease.ResourceCreated, fresh.Created) {
 		return lease, lease.Status
 	}
 	if lease.ResourceCreated.IsZero() {

@@ -3,8 +3,6 @@ package observe
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"guard"
 	"guard/policy/presence"
@@ -35,7 +33,14 @@ func (l *Loop) identify(ctx context.Context, at guard.Instant, s *snapshot) (gua
 		return id, false, err
 	case twin == "" && known.ID == "":
 		return id, true, nil
-	case twin != "" || known.Strong || !l.vouched(ctx, s):
+	case twin != "" || known.Strong:
+		return id, false, l.mismatched(ctx, at, s, id, twin)
+	}
+	vouched, err := l.vouched(ctx)
+	switch {
+	case err != nil:
+		return id, false, err
+	case !vouched:
 		return id, false, l.mismatched(ctx, at, s, id, twin)
 	}
 	return id, true, l.adopt(ctx, at, s, id)
@@ -74,25 +79,41 @@ func (l *Loop) claim(ctx context.Context, id, known guard.Identity) (twin string
 // vouched reports whether the credentials can read something that the ledger
 // knows to live here. An account in which nothing lives has nothing to vouch for
 // and nothing to lose.
-func (l *Loop) vouched(ctx context.Context, s *snapshot) bool {
+func (l *Loop) vouched(ctx context.Context) (bool, error) {
+	known := map[string]guard.Resource{}
 	var ids []guard.ResourceID
-	for _, o := range s.observed {
-		if o.Live() {
-			ids = append(ids, o.Resource.ID)
+	err := l.ledger.View(ctx, func(v *store.View) error {
+		// Instances first: they are what matters and live in every account.
+		for _, prefix := range []string{l.account.Name + "/" + string(guard.Instance) + "/", l.account.Name + "/"} {
+			for o, err := range v.Observed.All(prefix) {
+				if err != nil {
+					return err
+				}
+				if len(ids) == vouchers {
+					return nil
+				}
+				key := o.Resource.ID.Key()
+				if _, twice := known[key]; o.Live() && !twice {
+					known[key] = o.Resource
+					ids = append(ids, o.Resource.ID)
+				}
+			}
 		}
+		return nil
+	})
+	if err != nil {
+		return false, wrap("read what lives in "+l.account.Name, err)
 	}
 	if len(ids) == 0 {
-		return len(s.leases) == 0
+		return len(l.leased) == 0, nil
 	}
-	// Instances first: they are what matters and live in every account.
-	slices.SortFunc(ids, func(a, b guard.ResourceID) int { return strings.Compare(a.Key(), b.Key()) })
-	for _, look := range l.account.Provider.Get(ctx, ids[:min(len(ids), vouchers)]...) {
-		o, ok := s.observed[look.ID.Key()]
-		if ok && look.Verdict == guard.VerdictFound && look.Resource.Live() && presence.Same(o.Resource, look.Resource) {
-			return true
+	for _, look := range l.account.Provider.Get(ctx, ids...) {
+		was, ok := known[look.ID.Key()]
+		if ok && look.Verdict == guard.VerdictFound && look.Resource.Live() && presence.Same(was, look.Resource) {
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }
 
 // mismatched writes down that somebody else's credentials answer.
@@ -129,7 +150,20 @@ func (l *Loop) mismatched(ctx context.Context, at guard.Instant, s *snapshot, id
 func (l *Loop) adopt(ctx context.Context, at guard.Instant, s *snapshot, id guard.Identity) error {
 	old := s.account.Identity.ID
 	var steps []func(tx *store.Tx) error
-	for key := range s.observed {
+	var keys []string
+	err := l.ledger.View(ctx, func(v *store.View) error {
+		for o, err := range v.Observed.All(l.account.Name + "/") {
+			if err != nil {
+				return err
+			}
+			keys = append(keys, o.Resource.ID.Key())
+		}
+		return nil
+	})
+	if err != nil {
+		return wrap("read what is known of "+l.account.Name, err)
+	}
+	for _, key := range keys {
 		steps = append(steps, func(tx *store.Tx) error {
 			o, ok, err := tx.Observed.Get(key)
 			if err != nil || !ok || o.Identity != old {
@@ -139,9 +173,9 @@ func (l *Loop) adopt(ctx context.Context, at guard.Instant, s *snapshot, id guar
 			return tx.Observed.Put(o)
 		})
 	}
-	for _, lease := range s.leases {
+	for key := range l.leased {
 		steps = append(steps, func(tx *store.Tx) error {
-			lease, ok, err := tx.Leases.Get(lease.ID)
+			lease, ok, err := tx.LeaseOf(key)
 			if err != nil || !ok || lease.Identity != old {
 				return err
 			}
@@ -172,7 +206,7 @@ func (l *Loop) adopt(ctx context.Context, at guard.Instant, s *snapshot, id guar
 		return tx.Journal(guard.JournalEntry{At: at.Wall, Who: "guard", Verb: "new_key", Subject: l.account.Name,
 			Text: fmt.Sprintf("%s: a new key is in use, and it is of the same account: it reads what is known to live there", l.account.Name)})
 	})
-	err := l.ledger.UpdateEach(ctx, len(steps), func(tx *store.Tx, i int) error { return steps[i](tx) })
+	err = l.ledger.UpdateEach(ctx, len(steps), func(tx *store.Tx, i int) error { return steps[i](tx) })
 	if err != nil {
 		return wrap("adopt the new key of "+l.account.Name, err)
 	}

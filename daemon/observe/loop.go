@@ -42,6 +42,14 @@ type Loop struct {
 	// sought are children that a sweep was made for in vain, so that it is made
 	// once.
 	sought map[string]bool
+	// looked: the instances were listed once, and so their children looked for.
+	looked bool
+
+	// leased are the things that open leases claim, as of a version of the ledger,
+	// and untagged those of them whose tags may not be what they should.
+	claimed          store.Version
+	leased, untagged map[string]bool
+	tagMode          guard.Mode
 	// tagErrors is the last failure to tag each lease, told once.
 	tagErrors map[string]string
 }
@@ -54,7 +62,7 @@ type check struct {
 // New makes a loop. It reads nothing yet.
 func New(c Config) *Loop {
 	l := &Loop{ledger: c.Ledger, account: c.Account, others: c.Others, kick: c.Kick, log: c.Log,
-		checks: map[string]check{}, sought: map[string]bool{}, tagErrors: map[string]string{}}
+		checks: map[string]check{}, sought: map[string]bool{}, leased: map[string]bool{}, untagged: map[string]bool{}, tagErrors: map[string]string{}}
 	if l.kick == nil {
 		l.kick = func(string) {}
 	}

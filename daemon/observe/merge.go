@@ -1,7 +1,8 @@
 package observe
 
 import (
-	"reflect"
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -48,6 +49,8 @@ func merge(o guard.Observed, known bool, s sighting) (guard.Observed, news) {
 	fresh := normal(s.fresh)
 	switch {
 	case !fresh.Live():
+		return o, newsNone
+	case known && quiet(o, fresh, s):
 		return o, newsNone
 	case !known:
 		return first(fresh, s), newsFound
@@ -102,18 +105,40 @@ func merge(o guard.Observed, known bool, s sighting) (guard.Observed, news) {
 	return next, told
 }
 
-// unchanged reports whether a merge left everything as it was. Money that went
-// through the ledger has other digits for the same amount, so rates are compared
-// by what they say.
-func unchanged(a, b guard.Observed) bool {
-	x, y := a.Resource, b.Resource
-	if !rateEqual(x.Rate, y.Rate) || !rateEqual(x.StoppedRate, y.StoppedRate) {
+// quiet reports whether a sighting says of a thing what the record says.
+func quiet(o guard.Observed, fresh guard.Resource, s sighting) bool {
+	if o.Gone != nil || len(o.Absent) > 0 || !o.NotSame.IsZero() || o.Identity != s.identity || !presence.Same(o.Resource, fresh) {
 		return false
 	}
-	x.Rate, x.StoppedRate, y.Rate, y.StoppedRate = guard.Rate{}, guard.Rate{}, guard.Rate{}, guard.Rate{}
-	return reflect.DeepEqual(normal(x), y) && a.Identity == b.Identity && a.Instance == b.Instance &&
+	if !o.Resource.Created.IsZero() {
+		fresh.Created = o.Resource.Created // the first telling counts
+	}
+	if !resourceEqual(o.Resource, presence.Known(o.Resource, fresh)) {
+		return false
+	}
+	instance, detached := o.Instance, o.DetachedAt
+	attach(&o, s)
+	return o.Instance == instance && o.DetachedAt.Equal(detached)
+}
+
+// unchanged reports whether a merge left everything as it was.
+func unchanged(a, b guard.Observed) bool {
+	return resourceEqual(a.Resource, b.Resource) && a.Identity == b.Identity && a.Instance == b.Instance &&
 		a.DetachedAt.Equal(b.DetachedAt) && a.NotSame.Equal(b.NotSame) &&
 		len(a.Absent) == len(b.Absent) && len(a.Pending) == len(b.Pending)
+}
+
+// resourceEqual reports whether two normal readings say the same. Money that went
+// through the ledger has other digits for the same amount, so rates are compared by
+// what they say.
+func resourceEqual(a, b guard.Resource) bool {
+	return a.ID == b.ID && a.Name == b.Name && a.State == b.State && a.RawState == b.RawState &&
+		a.Created.Equal(b.Created) && a.Changed.Equal(b.Changed) && a.Ended == b.Ended &&
+		a.Type == b.Type && a.GPUs == b.GPUs && a.HasGPU == b.HasGPU && a.GPUModel == b.GPUModel && a.Spot == b.Spot &&
+		maps.Equal(a.Tags, b.Tags) && a.TagsUntold == b.TagsUntold && a.SizeGB == b.SizeGB &&
+		rateEqual(a.Rate, b.Rate) && rateEqual(a.StoppedRate, b.StoppedRate) && a.Bills == b.Bills && a.StopSaves == b.StopSaves &&
+		a.Parent == b.Parent && slices.Equal(a.Children, b.Children) && a.Source == b.Source && slices.Equal(a.UsedBy, b.UsedBy) &&
+		a.ReleaseProtected == b.ReleaseProtected && a.StopProtected == b.StopProtected
 }
 
 func rateEqual(a, b guard.Rate) bool {
@@ -208,17 +233,25 @@ func normal(r guard.Resource) guard.Resource {
 	if len(r.Tags) == 0 {
 		r.Tags = nil
 	}
-	r.Children = slices.Clone(r.Children)
-	slices.SortFunc(r.Children, func(a, b guard.Child) int { return strings.Compare(a.ID.Key(), b.ID.Key()) })
+	if !slices.IsSortedFunc(r.Children, byID) {
+		r.Children = slices.Clone(r.Children)
+		slices.SortFunc(r.Children, byID)
+	}
 	if len(r.Children) == 0 {
 		r.Children = nil
 	}
-	r.UsedBy = slices.Clone(r.UsedBy)
-	slices.Sort(r.UsedBy)
+	if !slices.IsSorted(r.UsedBy) {
+		r.UsedBy = slices.Clone(r.UsedBy)
+		slices.Sort(r.UsedBy)
+	}
 	if len(r.UsedBy) == 0 {
 		r.UsedBy = nil
 	}
 	return r
+}
+
+func byID(a, b guard.Child) int {
+	return cmp.Or(strings.Compare(string(a.ID.Kind), string(b.ID.Kind)), strings.Compare(a.ID.ID, b.ID.ID))
 }
 
 // plain is a time as it comes back from the ledger.

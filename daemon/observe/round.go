@@ -32,35 +32,57 @@ type round struct {
 	identity string
 	self     guard.Identity
 
-	alive    map[string]guard.Resource   // read alive in this run
+	v      *store.View // inside look
+	src    source      // of v
+	damage error       // what could not be read there
+
+	alive    map[string]*guard.Resource  // read alive in this run
 	parents  map[string]guard.ResourceID // instance by child, as the instances tell
 	complete map[string]bool             // scope key → listed completely
 	kinds    map[guard.Kind]bool         // false: a scope of it failed
+	unknown  bool                        // an instance names a child that was never seen nor looked for
 	doubts   []guard.ResourceID          // to be read by ID
 	unlisted []guard.ResourceID          // left out of a listing where nothing can be read by ID
+	shown    []guard.Resource            // listed in a terminal state
 	updates  []update
 	scopes   []guard.ScopeStatus
 	clock    presence.Clock
 	asked    error // the provider asks to wait
 }
 
-// update is one thing to write.
+// update is one thing to write: exactly one of the first four is set.
 type update struct {
 	sight    *sighting
 	look     *guard.Lookup
 	unlisted guard.ResourceID
+	shown    *guard.Resource
 	last     time.Time
 }
 
 func newRound(l *Loop, s *snapshot, at guard.Instant, identity string) *round {
-	r := &round{l: l, s: s, at: at, identity: identity, alive: map[string]guard.Resource{},
-		parents: map[string]guard.ResourceID{}, complete: map[string]bool{}, kinds: map[guard.Kind]bool{}}
-	for _, o := range s.observed {
-		if o.Live() {
-			r.family(o.Resource)
+	return &round{l: l, s: s, at: at, identity: identity, alive: map[string]*guard.Resource{},
+		complete: map[string]bool{}, kinds: map[guard.Kind]bool{}}
+}
+
+// parent is the instance that names a thing as its child.
+func (r *round) parent(id guard.ResourceID) guard.ResourceID {
+	if id.Kind == guard.Instance {
+		return guard.ResourceID{}
+	}
+	if r.parents == nil {
+		r.parents = map[string]guard.ResourceID{}
+		for o, err := range r.v.Observed.All(r.l.account.Name + "/" + string(guard.Instance) + "/") {
+			if err != nil {
+				r.damage = err
+			} else if o.Live() {
+				r.family(o.Resource)
+			}
+		}
+		for _, fresh := range r.alive {
+			r.family(*fresh)
 		}
 	}
-	return r
+	return r.parents[id.Key()]
 }
 
 // family notes whose children are whose.
@@ -94,7 +116,9 @@ func (l *Loop) poll(ctx context.Context, at guard.Instant) error {
 		return l.failed(ctx, at, s, fmt.Errorf("list the instances of %s: %w", l.account.Name, err))
 	}
 	swept := r.sweep(ctx)
-	r.judgeAbsence()
+	if err := r.look(ctx, r.judgeAbsence); err != nil {
+		return err
+	}
 	if err := r.read(ctx, r.doubts); err != nil {
 		return err
 	}
@@ -110,15 +134,14 @@ func (r *round) list(ctx context.Context, kinds ...guard.Kind) error {
 	if !inv.ServerTime.IsZero() {
 		r.clock = presence.Clock{Offset: r.at.Wall.Sub(inv.ServerTime), At: r.at.Wall}
 	}
-	r.take(inv.Results)
-	return nil
+	return r.look(ctx, func() { r.take(inv.Results) })
 }
 
 // sweep lists the other kinds when that is due or asked for.
 func (r *round) sweep(ctx context.Context) error {
 	l := r.l
 	asked := l.sweepAsked.Swap(false)
-	if !asked && !l.sweepAt.IsZero() && r.at.Before(l.sweepAt) && !r.unseenChildren() {
+	if !asked && !l.sweepAt.IsZero() && r.at.Before(l.sweepAt) && !r.unknown {
 		return nil
 	}
 	if err := r.list(ctx, sweepKinds(l.account.Provider.Truths())...); err != nil {
@@ -134,20 +157,16 @@ func (r *round) sweep(ctx context.Context) error {
 	return nil
 }
 
-// unseenChildren reports whether an instance names a child that the ledger does
-// not know and that was not looked for yet.
-func (r *round) unseenChildren() bool {
-	found := false
-	for _, res := range r.alive {
-		for _, c := range res.Children {
-			key := c.ID.Key()
-			if _, known := r.s.observed[key]; !known && !r.l.sought[key] {
-				r.l.sought[key] = true
-				found = true
-			}
+// children notes whether an instance names a child that the ledger does not know and
+// that was not looked for yet.
+func (r *round) children(instance guard.Resource) {
+	for _, c := range instance.Children {
+		key := c.ID.Key()
+		if _, known := get(r, r.src.observed, key); !known && !r.l.sought[key] {
+			r.l.sought[key] = true
+			r.unknown = true
 		}
 	}
-	return found
 }
 
 // sweepKinds are volumes and whatever else the provider may leave behind.
@@ -170,7 +189,7 @@ func (r *round) take(results []providers.ScopeResult) {
 	}
 	var order []string
 	scopes := map[string]*scope{}
-	listed := map[string]guard.Resource{}
+	listed := map[string]*guard.Resource{}
 	for _, res := range results {
 		if errors.Is(res.Err, guard.ErrUnsupported) {
 			continue
@@ -185,7 +204,8 @@ func (r *round) take(results []providers.ScopeResult) {
 			order = append(order, key)
 		}
 		err := res.Err
-		for _, fresh := range res.Resources {
+		for i := range res.Resources {
+			fresh := &res.Resources[i]
 			fresh.ID.Account = r.l.account.Name
 			if fresh.ID.ID == "" || fresh.ID.Kind != res.Kind {
 				err = cmp.Or(err, fmt.Errorf("%w: an entry of the list names no %s; nothing is taken for gone because of this list", guard.ErrBadReply, res.Kind))
@@ -214,21 +234,22 @@ func (r *round) take(results []providers.ScopeResult) {
 		sc.status.Complete, sc.status.Failing, sc.status.Error = r.at.Wall, time.Time{}, ""
 		r.scopes = append(r.scopes, sc.status)
 	}
-	for _, fresh := range listed {
+	for key, fresh := range listed {
 		if fresh.Live() {
-			r.family(fresh)
+			r.alive[key] = fresh
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(listed)) {
-		r.see(listed[key], false)
+		r.see(key, listed[key], false)
 	}
+	r.l.looked = true
 }
 
 // pick chooses between two entries of one ID in one listing: the thing that the
 // ledger knows, else the one that bills.
-func (r *round) pick(a, b guard.Resource) guard.Resource {
-	if o, ok := r.s.observed[a.ID.Key()]; ok {
-		sameA, sameB := presence.Same(o.Resource, a), presence.Same(o.Resource, b)
+func (r *round) pick(a, b *guard.Resource) *guard.Resource {
+	if o, ok := get(r, r.src.observed, a.ID.Key()); ok {
+		sameA, sameB := presence.Same(o.Resource, *a), presence.Same(o.Resource, *b)
 		if sameA != sameB {
 			if sameB {
 				return b
@@ -243,51 +264,67 @@ func (r *round) pick(a, b guard.Resource) guard.Resource {
 }
 
 // see takes in one thing as it was read.
-func (r *round) see(fresh guard.Resource, byID bool) {
-	key := fresh.ID.Key()
-	o, known := r.s.record(key)
+func (r *round) see(key string, fresh *guard.Resource, byID bool) {
+	o, known, recorded := r.record(key)
 	if !fresh.Live() {
 		// A tombstone in a listing is a reason to read it by ID; of something
 		// that was never seen alive it is history.
 		if known && o.Live() && !byID {
 			r.alive[key] = fresh // listed: not missing
 			r.doubt(fresh.ID)
+			if r.complete[scopeOf(fresh.ID)] {
+				r.shown = append(r.shown, *fresh)
+			}
 		}
 		return
 	}
 	r.alive[key] = fresh
-	if known && o.Gone != nil && !byID && presence.Same(o.Resource, fresh) {
+	if known && o.Gone != nil && !byID && presence.Same(o.Resource, *fresh) {
 		r.doubts = append(r.doubts, fresh.ID) // proven gone, and listed: look
 		return
 	}
-	_, recorded := r.s.observed[key]
-	s := sighting{fresh: fresh, at: r.at.Wall, identity: r.identity, byID: byID, last: r.s.completed(fresh.ID),
-		claimed: r.s.claimed(key), parent: r.parents[key]}
-	if _, told := merge(o, recorded, s); told == newsNone {
-		return
+	s := sighting{fresh: *fresh, at: r.at.Wall, identity: r.identity, byID: byID, last: r.s.completed(fresh.ID),
+		claimed: r.claimed(key), parent: r.parent(fresh.ID)}
+	_, told := merge(o, recorded, s)
+	if fresh.ID.Kind == guard.Instance && (told != newsNone || !r.l.looked) {
+		r.children(*fresh)
 	}
-	r.updates = append(r.updates, update{sight: &s, last: s.last})
+	if told != newsNone {
+		r.updates = append(r.updates, update{sight: &s, last: s.last})
+	}
 }
 
 // judgeAbsence collects what is known to live and was not in a complete list.
 func (r *round) judgeAbsence() {
 	hasGet := r.l.account.Provider.Truths().HasGet
-	for _, key := range slices.Sorted(maps.Keys(r.s.observed)) {
-		o := r.s.observed[key]
-		if _, ok := r.alive[key]; ok || !o.Live() {
-			continue
-		}
-		id := o.Resource.ID
-		here := r.complete[store.ScopeKey(guard.ScopeStatus{Account: id.Account, Kind: id.Kind, Scope: id.Scope})]
-		// A scope that is not listed any more proves nothing, but a read by ID may.
-		if here || (hasGet && r.kinds[id.Kind]) {
-			r.doubt(id)
+	for _, kind := range slices.Sorted(maps.Keys(r.kinds)) {
+		for o, err := range r.v.Observed.All(r.l.account.Name + "/" + string(kind) + "/") {
+			if err != nil {
+				r.damage = err
+				continue
+			}
+			id := o.Resource.ID
+			if !o.Live() || r.alive[id.Key()] != nil {
+				continue
+			}
+			// A scope that is not listed any more proves nothing, but a read by ID may.
+			if r.complete[scopeOf(id)] || (hasGet && r.kinds[kind]) {
+				r.doubt(id)
+			}
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(r.s.leases)) {
-		_, recorded := r.s.observed[key]
-		if _, ok := r.alive[key]; !ok && !recorded && hasGet {
-			r.doubts = append(r.doubts, r.s.leases[key].Resource)
+	if !hasGet {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.l.leased)) {
+		if r.alive[key] != nil {
+			continue
+		}
+		if _, recorded := get(r, r.src.observed, key); recorded {
+			continue
+		}
+		if lease, ok := r.lease(key); ok {
+			r.doubts = append(r.doubts, lease.Resource)
 		}
 	}
 }
@@ -315,46 +352,63 @@ func (r *round) read(ctx context.Context, ids []guard.ResourceID) error {
 		return l.Verdict == guard.VerdictAbsent || (l.Verdict == guard.VerdictFound && !l.Resource.Live())
 	})
 	identity := r.identity
-	if speaks || len(r.unlisted) > 0 {
+	if speaks || len(r.unlisted) > 0 || len(r.shown) > 0 {
 		id, err := r.l.account.Provider.Identity(ctx)
 		if err != nil || id.ID != r.identity {
 			identity = "" // whoever that was, it was not us
 		}
 	}
-	for _, look := range looks {
-		if _, wait := guard.RetryAfter(look.Err); wait {
-			r.asked = look.Err
-		}
-		r.fold(look, identity)
-	}
-	for _, id := range r.unlisted {
-		o := r.s.observed[id.Key()]
-		next, j := presence.Unlisted(o, identity, r.at, r.circumstances(id.Key()))
-		r.await(id, next, j)
+	return r.look(ctx, func() {
 		if identity != "" {
-			r.updates = append(r.updates, update{unlisted: id, last: r.s.completed(id)})
+			for i := range r.shown {
+				r.show(&r.shown[i])
+			}
 		}
-	}
-	return nil
+		for _, look := range looks {
+			if _, wait := guard.RetryAfter(look.Err); wait {
+				r.asked = look.Err
+			}
+			r.fold(look, identity)
+		}
+		for _, id := range r.unlisted {
+			o, _, _ := r.record(id.Key())
+			next, j := presence.Unlisted(o, identity, r.at, r.given(o))
+			r.await(id, next, j)
+			if identity != "" {
+				r.updates = append(r.updates, update{unlisted: id, last: r.s.completed(id)})
+			}
+		}
+	})
 }
 
-// fold judges one answer on the snapshot: a thing that lives is seen; anything
-// else may be a step of a proof.
+// show keeps that a listing shows a thing in a terminal state, the first time.
+func (r *round) show(fresh *guard.Resource) {
+	o, known, _ := r.record(fresh.ID.Key())
+	if !known || o.Gone != nil {
+		return
+	}
+	if next, _ := presence.Shown(o, *fresh, r.identity, r.at, r.given(o)); len(next.Absent) != len(o.Absent) {
+		r.updates = append(r.updates, update{shown: fresh, last: r.s.completed(fresh.ID)})
+	}
+}
+
+// fold judges one answer on what the ledger has: a thing that lives is seen;
+// anything else may be a step of a proof.
 func (r *round) fold(look guard.Lookup, identity string) {
 	look.ID.Account = r.l.account.Name
 	key := look.ID.Key()
-	o, known := r.s.record(key)
+	o, known, _ := r.record(key)
 	if look.Verdict == guard.VerdictFound && look.Resource.Live() {
 		look.Resource.ID.Account = r.l.account.Name
 		if look.Resource.ID.Key() == key {
-			r.see(look.Resource, true)
+			r.see(key, &look.Resource, true)
 		}
 		return
 	}
 	if !known || o.Gone != nil {
 		return
 	}
-	next, j := presence.Look(o, look, identity, r.at, r.circumstances(key))
+	next, j := presence.Look(o, look, identity, r.at, r.given(o))
 	r.await(look.ID, next, j)
 	if len(next.Absent) != len(o.Absent) || next.Gone != nil || j.Verdict == presence.VerdictMissing ||
 		j.Verdict == presence.VerdictEnding || j.Verdict == presence.VerdictTooYoung {
@@ -362,28 +416,20 @@ func (r *round) fold(look guard.Lookup, identity string) {
 	}
 }
 
+// given is circumstances inside look.
+func (r *round) given(o guard.Observed) presence.Case {
+	c, err := r.circumstances(r.src, o)
+	if err != nil {
+		r.damage = err
+	}
+	return c
+}
+
 // await remembers when the next reading of a thing is due.
 func (r *round) await(id guard.ResourceID, o guard.Observed, j presence.Judgement) {
 	if o.Gone == nil && !j.NextAt.IsZero() {
 		r.l.checks[id.Key()] = check{id: id, at: j.NextAt}
 	}
-}
-
-func (r *round) circumstances(key string) presence.Case {
-	c := presence.Case{HasGet: r.l.account.Provider.Truths().HasGet}
-	if lease, ok := r.s.leases[key]; ok {
-		c.Registered = lease.RegisteredAt
-	}
-	if rel, ok := r.s.releases[key]; ok {
-		c.Issued = issued(rel)
-	}
-	return c
-}
-
-// issued reports whether a release of ours may have ended its target. Stopping
-// ends nothing.
-func issued(r guard.Release) bool {
-	return r.Action == guard.ActRelease && (r.State == guard.ReleaseIntended || r.State == guard.ReleaseIssued || !r.IssuedAt.IsZero())
 }
 
 func failing(st guard.ScopeStatus, at guard.Instant, err error) guard.ScopeStatus {

@@ -23,29 +23,31 @@ func (r *round) tag(ctx context.Context) error {
 	if l.account.Tagger == nil {
 		return nil
 	}
+	if l.tagMode != l.account.Mode {
+		l.tagMode = l.account.Mode
+		maps.Copy(l.untagged, l.leased)
+	}
 	calls := 0
-	for _, key := range slices.Sorted(maps.Keys(r.s.leases)) {
-		lease, fresh := r.s.leases[key], r.alive[key]
-		if !taggable(lease, fresh, l.ledger.Deployment()) || calls == tagsPerRun {
+	for _, key := range slices.Sorted(maps.Keys(l.untagged)) {
+		fresh := r.alive[key]
+		if fresh == nil || calls == tagsPerRun {
 			continue
 		}
 		// The lease as it is now: an extension may have been written meanwhile.
-		err := l.ledger.View(ctx, func(v *store.View) error {
-			now, ok, err := v.Leases.Get(lease.ID)
-			if ok {
-				lease = now
-			}
+		var lease guard.Lease
+		if err := r.look(ctx, func() { lease, _ = r.lease(key) }); err != nil {
 			return err
-		})
-		if err != nil {
-			return wrap("read lease "+lease.ID, err)
+		}
+		if !taggable(lease, *fresh, l.ledger.Deployment()) {
+			continue
 		}
 		tags := wanted(lease)
 		if l.account.Mode == guard.Enforce {
 			tags[guard.TagDeployment] = l.ledger.Deployment()
 		}
 		text := written(tags)
-		if lease.TagsWritten == text || !lease.Status.Open() {
+		if lease.TagsWritten == text {
+			delete(l.untagged, key)
 			continue
 		}
 		calls++
@@ -58,7 +60,7 @@ func (r *round) tag(ctx context.Context) error {
 
 // taggable: the very thing that is leased, alive, and not another guard's.
 func taggable(lease guard.Lease, fresh guard.Resource, deployment string) bool {
-	if fresh.ID.IsZero() || !fresh.Live() || fresh.State == guard.StateReleasing {
+	if !fresh.Live() || fresh.State == guard.StateReleasing {
 		return false
 	}
 	if _, status := followed(lease, fresh); status != guard.LeaseActive && status != guard.LeaseStopped {

@@ -36,6 +36,9 @@ const (
 	VerdictGone Verdict = "gone"
 	// VerdictEnding: a read by ID found a terminal state; a second one is due.
 	VerdictEnding Verdict = "terminal_once"
+	// VerdictShown: a complete listing showed a terminal state, which tells when it
+	// ended, once that is proven.
+	VerdictShown Verdict = "terminal_listed"
 	// VerdictMissing: a read by ID found nothing; a second one is due.
 	VerdictMissing Verdict = "absent_once"
 	// VerdictTooYoung: not found, but so soon after creation or registration that

@@ -13,6 +13,9 @@ type Case struct {
 	// Issued: a release of ours was sent, so that the end is our doing unless the
 	// provider says otherwise.
 	Issued bool
+	// With is how the instance ended that takes the thing along; "" where none
+	// does or it has not ended.
+	With guard.How
 	// HasGet: the provider reads single things by ID. Where it does, a listing
 	// alone never proves absence.
 	HasGet bool
@@ -64,10 +67,33 @@ func Unlisted(o guard.Observed, identity string, at guard.Instant, c Case) (guar
 	return fold(o, guard.Reading{At: at.Wall, Elapsed: at.Elapsed, Verdict: guard.VerdictAbsent, Identity: identity}, c)
 }
 
+// Shown folds a complete listing that shows the thing in a terminal state. That
+// proves nothing, since listings are not what ends are proven with, but it tells of
+// the time: a proof that comes later takes it. Never call it for a listing that
+// failed, was cut short, or was made under an identity that is in doubt.
+func Shown(o guard.Observed, fresh guard.Resource, identity string, at guard.Instant, c Case) (guard.Observed, Judgement) {
+	if o.Gone != nil {
+		return o, Judgement{Verdict: VerdictGone, Gone: o.Gone}
+	}
+	l := guard.Lookup{ID: fresh.ID, Verdict: guard.VerdictFound, Resource: fresh}
+	if v, ok := dismiss(o, l, identity); ok {
+		return o, Judgement{Verdict: v, NextAt: next(o, at.Wall, c)}
+	}
+	r := guard.Reading{At: at.Wall, Elapsed: at.Elapsed, Verdict: guard.VerdictFound, State: fresh.State, Identity: identity,
+		Changed: fresh.Changed, Ended: fresh.Ended}
+	for _, old := range o.Absent {
+		if !old.ByID && old.Verdict == r.Verdict && old.Changed.Equal(r.Changed) && old.Identity == identity {
+			return o, Judgement{Verdict: VerdictShown, NextAt: next(o, at.Wall, c)} // the first tells the most
+		}
+	}
+	return fold(o, r, c)
+}
+
 // Same reports whether a fresh reading is of the very thing that was observed:
 // the ID and, where both know it, the creation time.
 func Same(observed, fresh guard.Resource) bool {
-	if observed.ID.Key() != fresh.ID.Key() {
+	a, b := observed.ID, fresh.ID
+	if a.ID != b.ID || a.Kind != b.Kind || a.Account != b.Account {
 		return false
 	}
 	return SameCreation(observed.Created, fresh.Created)
@@ -154,10 +180,14 @@ const (
 	young                 // not found by ID, too soon to mean it
 	absent                // not found by ID
 	terminal              // found by ID in a terminal state
+	shown                 // listed in a terminal state, which proves nothing
+	classes
 )
 
 func classOf(r guard.Reading, born time.Time) class {
 	switch {
+	case r.Verdict == guard.VerdictFound && !r.ByID:
+		return shown
 	case r.Verdict == guard.VerdictFound:
 		return terminal
 	case !r.ByID:
@@ -184,6 +214,8 @@ func fold(o guard.Observed, r guard.Reading, c Case) (guard.Observed, Judgement)
 		j.Verdict = VerdictMissing
 	case young:
 		j.Verdict = VerdictTooYoung
+	case shown:
+		j.Verdict = VerdictShown
 	default:
 		j.Verdict = VerdictUnlisted
 	}
@@ -205,7 +237,7 @@ func before(rs []guard.Reading, r guard.Reading) []guard.Reading {
 // compact keeps the first and the last reading of each class, which prove as
 // much as all of them, so that an outage of days does not grow the ledger.
 func compact(rs []guard.Reading, born time.Time) []guard.Reading {
-	var first, last [terminal + 1]int
+	var first, last [classes]int
 	for i := range first {
 		first[i], last[i] = -1, -1
 	}
@@ -348,6 +380,8 @@ func how(o guard.Observed, c Case) guard.How {
 		return told
 	case c.Issued:
 		return guard.ByRelease
+	case c.With != "":
+		return c.With
 	case told == guard.ByOutside:
 		return told
 	case told == "" && o.Resource.Spot:
