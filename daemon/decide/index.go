@@ -16,6 +16,7 @@ import (
 // themselves stay in the ledger.
 type index struct {
 	version store.Version // what it is up to date with
+	records int           // how many were read for that
 	read    guard.Instant // when it was begun
 	judged  time.Time     // the time of the last run's judgement
 
@@ -113,6 +114,7 @@ func each[T any](x *index, t store.Table[T], take func(key string, v T, ok bool)
 			if err != nil {
 				return err
 			}
+			x.records++
 			take(keyOf(v), v, true)
 		}
 		return nil
@@ -122,6 +124,7 @@ func each[T any](x *index, t store.Table[T], take func(key string, v T, ok bool)
 		if err != nil {
 			return err
 		}
+		x.records++
 		take(key, v, ok)
 	}
 	return nil
