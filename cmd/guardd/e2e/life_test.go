@@ -14,8 +14,9 @@ import (
 
 // TestAgainstMoto runs the stories side by side, each in regions of its own:
 // most of their time is waiting for deadlines and for the second look that the
-// proof of an end needs.
+// proof of an end needs. With -short, only the one that needs no proof.
 func TestAgainstMoto(t *testing.T) {
+	t.Parallel()
 	moto := mototest.Start(t)
 	for _, story := range []struct {
 		name    string
@@ -38,6 +39,9 @@ func TestAgainstMoto(t *testing.T) {
 		{"the answer is lost", []string{"ap-southeast-2"}, answerLost},
 	} {
 		t.Run(story.name, func(t *testing.T) {
+			if testing.Short() && story.name != "a protected instance is left alone" {
+				t.Skip("takes a minute or two; run without -short")
+			}
 			t.Parallel()
 			story.tell(moveIn(t, moto, story.regions...))
 		})
@@ -265,8 +269,12 @@ func spot(h *house) {
 	}
 }
 
-// Twelve hundred instances in two regions: every page counts.
+// Twelve hundred instances in two regions: every page counts. It has the server
+// to itself: tests that run in parallel begin when it is over.
 func TestTwelveHundred(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute; run without -short")
+	}
 	moto := mototest.Start(t)
 	want := map[string]bool{}
 	for region, count := range map[string]string{"us-east-1": "1100", "eu-west-1": "100"} {

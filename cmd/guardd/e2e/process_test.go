@@ -28,7 +28,7 @@ func main(m *testing.M) int {
 	// The stories wait for deadlines and proofs: as many at a time as there are
 	// processors would take a quarter of an hour.
 	flag.Parse()
-	if err := flag.Set("test.parallel", "8"); err != nil {
+	if err := flag.Set("test.parallel", "24"); err != nil {
 		panic(err)
 	}
 	defer func() {
