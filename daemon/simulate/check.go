@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"guard"
-	"guard/daemon/client"
 	"guard/providers/fake"
 )
 
@@ -127,7 +126,10 @@ func judge(e *expectation, all []happening, near string) verdict {
 }
 
 func times(n int) string {
-	if n == 1 {
+	switch n {
+	case 0:
+		return "not once"
+	case 1:
 		return "once"
 	}
 	return fmt.Sprintf("%d times", n)
@@ -170,8 +172,8 @@ func (r *runner) matching(e *expectation) (all []happening, near string) {
 				all = append(all, happening{v.at, string(v.v.Cause)})
 			}
 		}
-		if g := r.ledger.gone[string(e.Released)]; near == "" && len(g) > 0 {
-			near = fmt.Sprintf("it is gone since %s, how: %s", offsetText(g[0].at), g[0].v.Gone.How)
+		if near == "" {
+			near = r.standing(string(e.Released))
 		}
 	case "gone":
 		return r.goneOf(e)
@@ -188,6 +190,28 @@ func (r *runner) matching(e *expectation) (all []happening, near string) {
 		}
 	}
 	return all, near
+}
+
+// standing is how things are with a resource at the end, in a line.
+func (r *runner) standing(id string) string {
+	account, rest, _ := guard.ParseID(id)
+	said := "the cloud has never had one"
+	if c, ok := r.clouds[account]; ok && c.Truth(rest) != "" {
+		said = "in the cloud it is " + c.Truth(rest)
+	}
+	if g := r.ledger.gone[id]; len(g) > 0 {
+		said += fmt.Sprintf("; guard takes it for gone since %s, how: %s", offsetText(g[0].at), g[0].v.Gone.How)
+	}
+	l, ok := r.ledger.leases[id].last(longest)
+	switch {
+	case !ok:
+		said += "; it has no lease"
+	case l.ExpiresAt.IsZero():
+		said += "; its lease is " + string(l.Status)
+	default:
+		said += fmt.Sprintf("; its lease is %s, until %s", l.Status, offsetText(l.ExpiresAt.Sub(r.story.start)))
+	}
+	return said
 }
 
 func badNear(format string, x guard.Release, at time.Duration) string {
@@ -214,6 +238,9 @@ func (r *runner) goneOf(e *expectation) (all []happening, near string) {
 		}
 		all = append(all, happening{v.at, text})
 		break // the same end may be told more exactly later
+	}
+	if len(all) == 0 && near == "" {
+		near = r.standing(string(e.Gone))
 	}
 	return all, near
 }
@@ -268,8 +295,15 @@ func (r *runner) openAt(e *expectation) verdict {
 
 func (r *runner) messages(e *expectation) (all []happening, near string) {
 	var lacking string
+	var others []string // in the window, about other things
 	for _, p := range r.posts {
-		if p.channel != string(e.Message) || !p.stored || e.About != "" && !r.isAbout(p.message, string(e.About)) {
+		if p.channel != string(e.Message) || !p.stored {
+			continue
+		}
+		if e.About != "" && !r.isAbout(p.message, string(e.About)) {
+			if e.window.has(p.at) && len(others) < 3 {
+				others = append(others, offsetText(p.at)+because(clip(p.message.Title)))
+			}
 			continue
 		}
 		m := p.message
@@ -283,6 +317,9 @@ func (r *runner) messages(e *expectation) (all []happening, near string) {
 			continue
 		}
 		all = append(all, happening{p.at, m.Title})
+	}
+	if lacking == "" && len(others) > 0 {
+		lacking = "there is none about it, but " + strings.Join(others, "; ")
 	}
 	return all, lacking
 }
@@ -381,25 +418,12 @@ func (r *runner) past(id string) string {
 		parts = append(parts, badNear("%s at %s", v.v, v.at))
 	}
 	if len(parts) == 0 {
-		return "it has none"
+		return r.standing(id)
 	}
 	if len(parts) > 8 {
 		parts = append(parts[:4], append([]string{"…"}, parts[len(parts)-3:]...)...)
 	}
 	return "it was " + strings.Join(parts, ", ")
-}
-
-// resource judges the cloud's own truth.
-func (r *runner) resource(e *expectation) verdict {
-	account, id, _ := guard.ParseID(string(e.Resource))
-	truth := r.clouds[account].Truth(id)
-	if truth == "" {
-		return badf("the cloud has never had one")
-	}
-	if len(e.is) > 0 && !contains(e.is, truth) || contains(e.not, truth) {
-		return badf("at %s it is %s", offsetText(r.now), truth)
-	}
-	return ""
 }
 
 // inOrder judges whether the calls were made one after the other.
@@ -442,56 +466,4 @@ func (r *runner) firsts(e *expectation) verdict {
 		}
 	}
 	return ""
-}
-
-// spend judges what guard says that something has cost.
-func (r *runner) spend(ctx context.Context, e *expectation) verdict {
-	c, err := client.New(client.Options{Transport: r.transport(admin), Timeout: time.Hour})
-	if err != nil {
-		return badf("%v", err)
-	}
-	show, err := c.Show(ctx, string(e.Spend))
-	r.drain()
-	if err != nil {
-		return badf("at %s guard does not tell: %v", offsetText(r.now), err)
-	}
-	it := show.Item
-	unknown := it.Spend == nil || it.SpendAtLeast
-	said := "nothing is known"
-	if it.Spend != nil {
-		said = *it.Spend
-		if it.SpendAtLeast {
-			said = "at least " + said
-		}
-	}
-	switch {
-	case e.Unknown && unknown, e.OrUnknown && unknown:
-		return ""
-	case e.Unknown:
-		return badf("at %s it is known: %s", offsetText(r.now), said)
-	case it.Spend == nil || it.SpendAtLeast:
-		return badf("at %s it is not known: %s", offsetText(r.now), said)
-	}
-	for _, text := range append([]string{*it.Spend}, it.OtherSpend...) {
-		m, err := guard.ParseMoney(strings.ReplaceAll(text, " ", ""))
-		if err != nil || m.Currency() != e.low.Currency() {
-			continue
-		}
-		low, _ := m.Cmp(e.low)
-		high, _ := m.Cmp(e.high)
-		if low < 0 || high > 0 {
-			return badf("at %s it is %s", offsetText(r.now), m)
-		}
-		return ""
-	}
-	return badf("at %s it is %s, in another currency", offsetText(r.now), said)
-}
-
-// exit runs a command and judges its exit status.
-func (r *runner) exit(ctx context.Context, e *expectation) verdict {
-	status, out, errOut := r.run(ctx, string(e.User), e.args)
-	if contains(e.exitIs, status) {
-		return ""
-	}
-	return badf("at %s it is %d:\n%s", offsetText(r.now), status, indent(out+"\n"+errOut))
 }

@@ -160,6 +160,7 @@ func plainTags(in map[string]word) map[string]string {
 
 type timelineEvent struct {
 	node configs.Node
+	told bool // what is wrong with it
 	timelineKeys
 }
 
@@ -188,7 +189,7 @@ type timelineKeys struct {
 // ReadNode implements configs.NodeReader.
 func (e *timelineEvent) ReadNode(n configs.Node) {
 	e.node = n
-	if !n.Decode(&e.timelineKeys) {
+	if e.told = !n.Decode(&e.timelineKeys); e.told {
 		return
 	}
 	if !n.Has("at") {
@@ -286,6 +287,7 @@ func (c changesPart) changes(start time.Time) *fake.Changes {
 
 type cloudFault struct {
 	node configs.Node
+	told bool // what is wrong with it
 	cloudFaultKeys
 }
 
@@ -305,14 +307,17 @@ var (
 	laterCalls = []string{"signals", "snapshot"}
 )
 
-// callName checks the name of a provider's call.
-func callName(n configs.Node, key, call string) {
+// callName reports what is wrong with the name of a provider's call.
+func callName(n configs.Node, key, call string) bool {
 	switch {
 	case contains(laterCalls, call):
 		n.At(key, "calls of %s are not supported yet", call)
 	case !contains(cloudCalls, call):
 		n.At(key, "%q is not a call: write %s", clip(call), strings.Join(cloudCalls, ", "))
+	default:
+		return true
 	}
+	return false
 }
 
 // ReadNode implements configs.NodeReader.
@@ -322,7 +327,7 @@ func (f *cloudFault) ReadNode(n configs.Node) {
 		return
 	}
 	if f.Call != "" {
-		callName(n, "call", string(f.Call))
+		f.told = !callName(n, "call", string(f.Call))
 	}
 	if !n.Has("reply") {
 		n.Problem("reply is missing: write reply: unreachable, or reply: {status: 503}")
@@ -404,7 +409,7 @@ func readAccounts(n configs.Node, start time.Time) []*account {
 
 // blame reports what the fake cloud found at the line of the thing it names.
 func (a *account) blame(text string) {
-	at := a.node
+	at, told := a.node, false
 	for _, r := range a.Resources {
 		if strings.Contains(text, fmt.Sprintf("resource %q", string(r.ID))) {
 			at = r.node
@@ -413,18 +418,18 @@ func (a *account) blame(text string) {
 	}
 	for i, e := range a.Timeline {
 		if strings.Contains(text, fmt.Sprintf("event %d (", i+1)) {
-			at = e.node
+			at, told = e.node, e.told
 		}
 	}
 	for i, f := range a.Faults {
 		if strings.Contains(text, fmt.Sprintf(": fault %d: ", i+1)) {
-			at = f.node
+			at, told = f.node, f.told
 		}
 	}
 	if _, rest, ok := strings.Cut(text, "fake account "+a.name+": "); ok {
 		text = rest
 	}
-	if at.Read() { // else it follows from what is told already
+	if at.Read() && !told { // else it follows from what is told already
 		at.Problem("%s", text)
 	}
 }

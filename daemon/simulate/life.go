@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -138,14 +139,15 @@ func (g gate) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // ending is whether a request ends or stops a resource, and which.
 func ending(req *http.Request) (id string, ok bool) {
-	parts := strings.Split(strings.TrimPrefix(req.URL.Path, "/v1/"), "/")
+	parts := strings.Split(strings.TrimPrefix(req.URL.EscapedPath(), "/v1/"), "/")
 	switch {
 	case req.Method == http.MethodDelete && len(parts) == 2:
-		return parts[1], true
 	case req.Method == http.MethodPost && len(parts) == 3 && parts[2] == "stop":
-		return parts[1], true
+	default:
+		return "", false
 	}
-	return "", false
+	id, err := url.PathUnescape(parts[1])
+	return id, err == nil
 }
 
 // slackGate is the way to Slack. Slack's clock is right, whatever guard's says.

@@ -43,6 +43,35 @@ func failures(r *simulate.Result) string {
 	return b.String()
 }
 
+// shipped plays a shipped story as it is, once for all tests.
+func shipped(t *testing.T, file string) *simulate.Result {
+	t.Helper()
+	if r, ok := results[file]; ok {
+		return r
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := simulate.Parse(data, file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Run(t.Context(), simulate.Options{Run: run, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Failures) > 0 {
+		var b bytes.Buffer
+		r.Table(&b, s)
+		t.Error("\n" + b.String())
+	}
+	results[file] = r
+	return r
+}
+
+var results = map[string]*simulate.Result{}
+
 // TestScenarios plays every shipped story.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("../../configs/scenarios/*.yaml")
@@ -51,24 +80,7 @@ func TestScenarios(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := simulate.Parse(data, file, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := s.Run(t.Context(), simulate.Options{Run: run, Seed: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(r.Failures) > 0 {
-				var b bytes.Buffer
-				r.Table(&b, s)
-				t.Error("\n" + b.String())
-			}
-			if r.Passed == 0 {
+			if shipped(t, file).Passed == 0 {
 				t.Error("the story expects nothing")
 			}
 		})
