@@ -14,7 +14,8 @@ func budgetWarning(r Rules, f Facts) Outcome {
 	}
 	limit, spent := f.Lease.Budget, f.Spend.In(f.Lease.Budget.Currency())
 	var out Outcome
-	v := f.verdict(guard.RuleBudgetWarning, f.At)
+	since := f.At
+	var stages []Stage
 	for i, percent := range r.Budget.Warn {
 		at := f.crosses(percent)
 		// What is spent says more than what was solved for earlier.
@@ -26,15 +27,17 @@ func budgetWarning(r Rules, f Facts) Outcome {
 			continue
 		}
 		if i == 0 && !at.IsZero() && at.Before(f.At) {
-			v.Since = at
+			since = at
 		}
-		v.Stages = append(v.Stages, Stage{Name: fmt.Sprintf("%d%%", percent),
+		stages = append(stages, Stage{Name: fmt.Sprintf("%d%%", percent),
 			Title: fmt.Sprintf("%s: %d%% of its cap is spent: %s of %s", f.name(), percent, spent.Round(), limit.Round()),
 			Lines: f.budgetLines(r)})
 	}
-	if len(v.Stages) == 0 {
+	if len(stages) == 0 {
 		return out
 	}
+	v := f.verdict(guard.RuleBudgetWarning, since)
+	v.Stages = stages
 	v.Facts = append(v.Facts, f.capFacts()...)
 	out.Verdicts = []Verdict{v}
 	return out

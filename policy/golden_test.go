@@ -140,6 +140,8 @@ func parse(t *testing.T, text string) (policy.Rules, policy.Facts) {
 				Complete: p.time("complete"), Failing: p.time("failing"), Error: p["error"]})
 		case "may":
 			f.May = policy.May{GPU: p["gpu"] != "no", Tags: p.tags()}
+		case "rules":
+			rules.Unregistered.After = p.time("after").Sub(zero)
 		case "protect":
 			rules.Protect.Tags = p.tags()
 		case "instance", "volume":
