@@ -23,6 +23,11 @@ type claim struct {
 	until   time.Time
 }
 
+// String is the claim as a failure prints it.
+func (c claim) String() string {
+	return fmt.Sprintf("%q until %s", c.purpose, c.until.Format(time.RFC3339))
+}
+
 // promise is what is known of one box. An order whose answer never came may have
 // been carried out or not: until somebody looks, both are possible.
 type promise struct {
