@@ -254,10 +254,8 @@ func (r *round) status(ctx context.Context) (changed bool, err error) {
 		if err := tx.Accounts.Put(a); err != nil {
 			return err
 		}
-		if !r.clock.At.IsZero() {
-			if err := tx.SetValue(presence.ClockName(a.Name), r.clock); err != nil {
-				return err
-			}
+		if err := r.hear(tx); err != nil {
+			return err
 		}
 		if !over {
 			return nil
@@ -266,4 +264,17 @@ func (r *round) status(ctx context.Context) (changed bool, err error) {
 			Text: a.Name + ": the credentials are the recorded account's again"})
 	})
 	return changed, err
+}
+
+// hear keeps what the provider told of the time.
+func (r *round) hear(tx *store.Tx) error {
+	if r.told.IsZero() {
+		return nil
+	}
+	name := presence.ClockName(r.l.account.Name)
+	var c presence.Clock
+	if _, err := tx.Value(name, &c); err != nil {
+		return err
+	}
+	return tx.SetValue(name, c.Hear(r.told, r.at, r.l.boot, r.l.account.Poll))
 }

@@ -20,6 +20,8 @@ type Config struct {
 	// Others are the other configured accounts. Whatever belongs to one of them
 	// already is not believed here (law 11).
 	Others []string
+	// Boot is the machine's boot, which elapsed times count in; "" if not known.
+	Boot string
 	// Kick asks for another loop to run soon; nil where nobody listens.
 	Kick func(loop string)
 	Log  *slog.Logger // nil: silent
@@ -30,6 +32,7 @@ type Loop struct {
 	ledger  *store.Ledger
 	account *providers.Account
 	others  []string
+	boot    string
 	kick    func(string)
 	log     *slog.Logger
 
@@ -61,7 +64,7 @@ type check struct {
 
 // New makes a loop. It reads nothing yet.
 func New(c Config) *Loop {
-	l := &Loop{ledger: c.Ledger, account: c.Account, others: c.Others, kick: c.Kick, log: c.Log,
+	l := &Loop{ledger: c.Ledger, account: c.Account, others: c.Others, boot: c.Boot, kick: c.Kick, log: c.Log,
 		checks: map[string]check{}, sought: map[string]bool{}, leased: map[string]bool{}, untagged: map[string]bool{}, tagErrors: map[string]string{}}
 	if l.kick == nil {
 		l.kick = func(string) {}

@@ -50,7 +50,7 @@ func (b *bench) restart() {
 		b.t.Fatal(err)
 	}
 	b.ledger = ledger
-	b.loop = New(Config{Ledger: ledger, Account: b.account, Kick: func(name string) { b.kicks = append(b.kicks, name) }})
+	b.loop = New(Config{Ledger: ledger, Account: b.account, Boot: "boot-1", Kick: func(name string) { b.kicks = append(b.kicks, name) }})
 }
 
 func (b *bench) once(d time.Duration) guard.Instant {
@@ -404,17 +404,23 @@ func TestClockIsComparedWithTheProviders(t *testing.T) {
 	b := newBench(t, func(s *fake.Script) {
 		s.Time = func(i guard.Instant) time.Time { return i.Wall.Add(-2 * time.Hour) }
 	})
-	b.now = b.cloud.At(3 * time.Hour)
-	if _, err := b.loop.Once(guard.WithInstant(context.Background(), b.now), b.now); err != nil {
-		t.Fatal(err)
-	}
-	var c presence.Clock
-	b.view(func(v *store.View) error {
-		_, err := v.Value(presence.ClockName("lab"), &c)
-		return err
-	})
-	if c.Agrees() || (c.Offset-2*time.Hour).Abs() > 2*time.Second {
-		t.Errorf("got %+v", c)
+	for _, d := range []time.Duration{0, time.Minute, 2 * time.Minute} {
+		b.now = b.cloud.At(3*time.Hour + d)
+		if _, err := b.loop.Once(guard.WithInstant(context.Background(), b.now), b.now); err != nil {
+			t.Fatal(err)
+		}
+		var c presence.Clock
+		b.view(func(v *store.View) error {
+			_, err := v.Value(presence.ClockName("lab"), &c)
+			return err
+		})
+		if c.Agrees() || (c.Offset-2*time.Hour).Abs() > 2*time.Second {
+			t.Errorf("got %+v", c)
+		}
+		off := b.now.Wall.Sub(presence.Now([]presence.Clock{c}, "boot-1", b.now).Wall)
+		if want := d / (2 * time.Minute) * 2 * time.Hour; (off - want).Abs() > 2*time.Second {
+			t.Errorf("after %v guard's clock is taken to be %v off", d, off)
+		}
 	}
 }
 

@@ -46,8 +46,8 @@ type round struct {
 	shown    []guard.Resource            // listed in a terminal state
 	updates  []update
 	scopes   []guard.ScopeStatus
-	clock    presence.Clock
-	asked    error // the provider asks to wait
+	told     time.Time // by the provider's clock; zero: nothing
+	asked    error     // the provider asks to wait
 }
 
 // update is one thing to write: exactly one of the first four is set.
@@ -132,7 +132,7 @@ func (r *round) list(ctx context.Context, kinds ...guard.Kind) error {
 		return err
 	}
 	if !inv.ServerTime.IsZero() {
-		r.clock = presence.Clock{Offset: r.at.Wall.Sub(inv.ServerTime), At: r.at.Wall}
+		r.told = inv.ServerTime
 	}
 	return r.look(ctx, func() { r.take(inv.Results) })
 }
