@@ -15,8 +15,8 @@ func lied(a *Account) bool {
 	return slices.ContainsFunc(a.Script.Faults, func(f fake.Fault) bool { return f.Reply.SetFields["state"] == "gone" })
 }
 
-// absences holds laws 1 and 2: what the ledger holds for gone was gone, under the
-// identity that it was seen with, when that was proven; the proof is two readings
+// absences holds laws 1 and 2: what the ledger holds for gone, or ever told as gone,
+// was gone, under the identity that it was seen with, when that was proven; the proof is two readings
 // by ID, 30 s apart, both terminal, or both not found five minutes after creation
 // and registration. Half a minute of a stepped clock may be lost between the two.
 func (j *judge) absences() {
@@ -24,6 +24,11 @@ func (j *judge) absences() {
 		o, ok := j.book.observed[b.id]
 		if ok && o.Gone != nil && !lied(b.account) {
 			j.proof(b, o)
+		}
+		for _, e := range j.book.journal {
+			if at := j.latest(e.At); e.Verb == "gone" && e.Subject == b.id && b.alive(at) && !lied(b.account) {
+				j.wrong(2, "missed limit", at, b.id, "the journal tells that it is gone (%s), and it is alive until %s", e.Text, b.gone)
+			}
 		}
 		for _, l := range j.book.leases {
 			if l.Resource.String() == b.id && !l.Status.Open() && j.latest(l.EndedAt) < b.gone-time.Second && !lied(b.account) && l.EndedHow != guard.ByReclaim {
@@ -71,11 +76,13 @@ func (j *judge) proof(b *life, o guard.Observed) {
 	}
 }
 
-// priceless holds law 1: a lease with a cap on what nobody prices has an alarm
-// within three polls of good weather, and until it ends.
+// priceless holds law 1: where a leased box, or a part of what hangs on it, has no
+// price that anybody tells, an alarm of that stands within three polls and a sweep of
+// good weather, until the lease changes or the box goes.
 func (j *judge) priceless() {
 	for _, b := range j.boxes {
-		if !j.unpriced(b) {
+		part := j.unpricedPart(b)
+		if part == "" {
 			continue
 		}
 		for i, c := range b.claims {
@@ -83,19 +90,35 @@ func (j *judge) priceless() {
 			if i+1 < len(b.claims) {
 				until = min(until, b.claims[i+1].at)
 			}
-			due := c.at + 3*j.poll() + b.account.Script.Lag.Appears + reactionTime
-			if !c.budget.IsSet() || c.verb != Register || due >= until || !calm(j.storms(b), c.at, due) || j.steps() || foreign(j, b, c.at) ||
-				b.spec.State == "stopped" || slices.ContainsFunc(b.events(), func(e fake.Event) bool { return e.State != "" || e.Reclaim != nil }) {
+			due := c.at + 3*j.poll() + j.sweep() + b.account.Script.Lag.Appears + reactionTime
+			if c.verb != Register || due >= until || !calm(j.storms(b), c.at, until) || j.steps() || foreign(j, b, c.at) {
 				continue
 			}
 			alarmed := slices.ContainsFunc(j.book.findings, func(f guard.Finding) bool {
 				return f.Rule == guard.RulePriceUnknown && f.Subject == b.id && j.earliest(f.Opened) <= due && (f.Closed.IsZero() || j.latest(f.Closed) >= until)
 			})
 			if !alarmed {
-				j.wrong(1, "message lost", due, b.id, "it has a cap of %s and no price until %s, and no alarm stands from now on", c.budget, until)
+				j.wrong(1, "message lost", due, b.id, "nobody tells what %s costs until %s, and no alarm stands from now on", part, until)
 			}
 		}
 	}
+}
+
+// unpricedPart is the box itself, or the part of its family, that bills at a price
+// which is never told; "" where there is none, or where something happens to it.
+func (j *judge) unpricedPart(b *life) string {
+	for _, id := range append([]string{b.spec.ID}, b.family...) {
+		r, _, known := b.account.of(id)
+		if !known || r.Rate != nil || r.ListRate != nil || r.StoppedRate != nil || r.State == "stopped" {
+			continue
+		}
+		still := !slices.ContainsFunc(b.account.Script.Timeline, func(e fake.Event) bool { return e.ID == id })
+		honest := !slices.ContainsFunc(b.account.Script.Faults, func(f fake.Fault) bool { return f.Reply.SetFields["rate"] != nil })
+		if still && honest {
+			return id
+		}
+	}
+	return ""
 }
 
 // foreign reports that a box carries another guard's mark.

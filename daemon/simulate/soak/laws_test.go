@@ -135,18 +135,22 @@ func boxesOf(w *Week) []*fake.Resource {
 	return out
 }
 
-// Law 1: boxes without a price and with a cap; lists that fail, lack a page or are
-// empty.
+// Law 1: boxes and disks without a price, some under a cap; lists that fail, lack a
+// page or are empty.
 func TestLaw1UnknownIsNeverZero(t *testing.T) {
-	holds(t, 1, 12, aim{chance: map[Family]int{ListFaults: 60, GetFaults: 20}, change: func(d dice, w *Week) {
+	holds(t, 1, 12, aim{chance: map[Family]int{ListFaults: 30, GetFaults: 20}, change: func(d dice, w *Week) {
+		s := &w.Accounts[0].Script
 		for i, r := range boxesOf(w) {
-			if i > 0 && d.chance("priced", 40) {
-				continue
+			r.Tags, r.Attached, r.GPUs = nil, []string{"dark-" + r.ID}, 1
+			disk := fake.Resource{ID: "dark-" + r.ID, Kind: guard.Volume, Scope: r.Scope, Created: r.Created, SizeGB: 100}
+			if i > 0 && d.chance("the box, not the disk", 40) {
+				r.Rate, r.ListRate, r.StoppedRate = nil, nil, nil
+				disk.Rate = &fake.Rate{Amount: "0.1", Per: "gb_month"}
 			}
-			r.Rate, r.ListRate, r.StoppedRate, r.Attached, r.Tags = nil, nil, nil, nil, nil
+			s.Resources = append(s.Resources, disk)
 			for k := range w.Orders {
-				if _, id, _ := guard.ParseID(w.Orders[k].ID); id == r.ID {
-					w.Orders[k].Budget = guard.MustMoney("1 " + w.Accounts[0].Script.Currency)
+				if o := &w.Orders[k]; o.ID == s.Account+"/"+r.ID && i == 0 {
+					o.TTL, o.Budget = 2*time.Hour, guard.MustMoney("900000 "+cmp.Or(s.Currency, "USD"))
 				}
 			}
 		}
@@ -167,7 +171,13 @@ func TestLaw2AbsenceNeedsProof(t *testing.T) {
 
 // Law 3: the daemon dies at each durable step, and replies are lost.
 func TestLaw3WriteAhead(t *testing.T) {
-	holds(t, 3, 14, aim{chance: map[Family]int{CrashesAt: 60, Crashes: 30, ReleaseFaults: 40}, change: func(d dice, w *Week) {
+	holds(t, 3, 14, aim{chance: map[Family]int{CrashesAt: 30, Crashes: 20, ReleaseFaults: 30}, change: func(d dice, w *Week) {
+		s := &w.Accounts[0].Script
+		if d.chance("the reply is lost", 40) {
+			s.Lag.State = 0
+			s.Faults = append(s.Faults, fake.Fault{Call: fake.CallRelease, Times: 1, Reply: fake.Reply{DoneButTimesOut: true}})
+			return
+		}
 		state := pick(d, "dies at", guard.ReleaseIntended, guard.ReleaseIssued, guard.ReleaseNoticed)
 		w.Hits = append(w.Hits, Hit{CrashAt: state, Back: pick(d, "back after", time.Minute, time.Second, 10*time.Minute)})
 	}})
