@@ -45,6 +45,7 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Add([]byte("accounts: [{name: a, provider: fake, poll: '*/5 * * * *', sweep: 1h}]\nrules: {budget: {warn: [50%, 80%]}}\n"))
 	f.Add([]byte("notify: {slack: {token: xoxb-" + canary + ", channel: '#gpu'}}\n"))
+	f.Add([]byte("mode: xoxb-1234567890-" + canary + "\ntime_zone: xoxb-1234567890-" + canary + "\ndefaults: {ttl: xoxb-1234567890-" + canary + "}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 4096 {
 			return // the parser needs quadratic time for deep nesting

@@ -130,7 +130,7 @@ func (b *bench) sane() {
 				return err
 			}
 			far := b.at.Wall.Add(21 * 365 * 24 * time.Hour)
-			if l.Owner == "" || l.Budget.IsSet() && !l.Budget.IsPositive() || l.ExpiresAt.Before(b.at.Wall) || l.ExpiresAt.After(far) || l.Grace <= 0 ||
+			if l.Owner == "" || l.Budget.IsSet() && !l.Budget.IsPositive() || !l.ExpiresAt.After(b.at.Wall) || l.ExpiresAt.After(far) || l.Grace <= 0 ||
 				l.Price != (guard.Rate{}) && !l.Price.Known() || l.HeldUntil(b.at.Wall).After(far) {
 				b.Errorf("lease %+v", l)
 			}
