@@ -78,7 +78,7 @@ func (j *judge) looks(b *life) {
 		at := j.offset(c.At)
 		name := nameOf(b.account.Script)
 		read, failed := time.Duration(-1), false
-		seen := time.Duration(-never)
+		seen := -never
 		for _, r := range j.h.Calls {
 			t := j.offset(r.At)
 			if t > at || r.Account != name {

@@ -15,7 +15,6 @@ type episode struct {
 	span
 	claim claim
 	cap   bool // the cap is what is due first
-	late  time.Duration
 }
 
 // limits holds guard to every limit that a person set (laws 4, 9 and 10): where it

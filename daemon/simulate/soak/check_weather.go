@@ -66,18 +66,6 @@ func (j *judge) struck(h Hit, before []span) (time.Duration, bool) {
 	return 0, false
 }
 
-// away is how long guard was dead without a break, where it was at a moment or has
-// come back within d before it.
-func (j *judge) away(at, d time.Duration) time.Duration {
-	var longest time.Duration
-	for _, s := range j.dead {
-		if s.touches(at-d, at) {
-			longest = max(longest, s.to-s.from)
-		}
-	}
-	return longest
-}
-
 // faults are the stretches in which the account's script makes calls of these
 // sorts fail for a box. One that is limited by its count lasts until as many calls
 // of its sort as all such faults ask for have come.
