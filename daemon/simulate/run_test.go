@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +110,28 @@ accounts:
 commands:
   - {at: 1m, run: guard register lab/i-1 --purpose lora --ttl 5h}
 `
+
+// TestSaid: what a story says stands in both outputs, before what happens then, and
+// alone it is no command.
+func TestSaid(t *testing.T) {
+	text := strings.Replace(two, "for: 10h", "for: 1h", 1)
+	r := play(t, strings.Replace(text, "{at: 1m,", "{at: 1m, say: ana begins,", 1)+"  - {at: 2m, say: ana goes home}\n")
+	var told []string
+	for _, e := range r.Events {
+		if e.Event == "said" || e.Event == "command" {
+			told = append(told, e.Offset+" "+e.Text)
+		}
+	}
+	want := []string{"1m ana begins", "1m admin: guard register lab/i-1 --purpose lora --ttl 5h", "2m ana goes home"}
+	if !slices.Equal(told, want) {
+		t.Errorf("got %q, want %q", told, want)
+	}
+	for _, wrong := range []string{"{at: 2m, say: hm, prints: x}", "{at: 2m}", "{say: hm}"} {
+		if _, err := simulate.Parse([]byte(text+"  - "+wrong+"\n"), "s.yaml", nil); err == nil || !strings.Contains(err.Error(), "is missing") {
+			t.Errorf("%s: %v", wrong, err)
+		}
+	}
+}
 
 // TestClocks: offsets are the cloud's time, whatever happens to guard's.
 func TestClocks(t *testing.T) {

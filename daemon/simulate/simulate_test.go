@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -43,34 +44,29 @@ func failures(r *simulate.Result) string {
 	return b.String()
 }
 
-// shipped plays a shipped story as it is, once for all tests.
+// results are the shipped stories as they are, each played once for all tests.
+var results sync.Map // by file: func() (*simulate.Result, error)
+
+// shipped plays a shipped story as it is.
 func shipped(t *testing.T, file string) *simulate.Result {
 	t.Helper()
-	if r, ok := results[file]; ok {
-		return r
-	}
-	data, err := os.ReadFile(file)
+	once, _ := results.LoadOrStore(file, sync.OnceValues(func() (*simulate.Result, error) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		s, err := simulate.Parse(data, file, nil)
+		if err != nil {
+			return nil, err
+		}
+		return s.Run(context.Background(), simulate.Options{Run: run, Seed: 1})
+	}))
+	r, err := once.(func() (*simulate.Result, error))()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := simulate.Parse(data, file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := s.Run(t.Context(), simulate.Options{Run: run, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(r.Failures) > 0 {
-		var b bytes.Buffer
-		r.Table(&b, s)
-		t.Error("\n" + b.String())
-	}
-	results[file] = r
 	return r
 }
-
-var results = map[string]*simulate.Result{}
 
 // TestScenarios plays every shipped story.
 func TestScenarios(t *testing.T) {
@@ -80,7 +76,14 @@ func TestScenarios(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			if shipped(t, file).Passed == 0 {
+			t.Parallel()
+			r := shipped(t, file)
+			if len(r.Failures) > 0 {
+				var told bytes.Buffer
+				r.Told(&told, file)
+				t.Error("\n" + told.String())
+			}
+			if r.Passed == 0 {
 				t.Error("the story expects nothing")
 			}
 		})

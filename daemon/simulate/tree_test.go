@@ -225,7 +225,7 @@ func (tr *tree) reverse() {
 }
 
 var (
-	priced = regexp.MustCompile(`(^|[ "])(\d+(?:\.\d+)?)( ?)(USD|CNY)\b`)
+	priced = regexp.MustCompile(`(^|[ "+])(\d+(?:\.\d+)?)( ?)(USD|CNY)\b`)
 	plain  = regexp.MustCompile(`^\d+(\.\d+)?$`)
 )
 
@@ -234,7 +234,7 @@ func (tr *tree) exchange(to string, times int64) {
 	const was = "USD"
 	scaled := func(s string) string {
 		r, ok := new(big.Rat).SetString(s)
-		if !ok {
+		if !ok || times == 1 {
 			return s
 		}
 		out := r.Mul(r, big.NewRat(times, 1)).FloatString(9)
