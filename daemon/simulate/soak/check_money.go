@@ -249,8 +249,12 @@ func (j *judge) compare(b *life, what string, got *big.Rat, at time.Duration) {
 }
 
 // unseen is what changes that guard could only see later may cost in its books.
+// What was stopped bills at its full price again while it is being released.
 func (j *judge) unseen(b *life) *big.Rat {
 	sum := new(big.Rat)
+	if b.spec.State == "stopped" || slices.ContainsFunc(b.events(), func(e fake.Event) bool { return e.State == "stopped" || e.Reclaim != nil }) {
+		sum = over(j.burn(b, j.h.Length), takes(b.account))
+	}
 	for _, id := range append([]string{b.spec.ID}, b.family...) {
 		for _, e := range b.account.Script.Timeline {
 			if e.ID != id || e.Rate == nil && e.State == "" && (e.Reclaim == nil || !e.Reclaim.Stop) {
