@@ -80,7 +80,7 @@ func (s *shrinker) shorten() {
 	for s.try(func(w *Week) { shift(w, first(*w)) }) {
 	}
 	for _, part := range []time.Duration{4, 2, 1} { // eighths that go
-		for s.try(func(w *Week) { w.Length = (w.Length - w.Length*part/8).Truncate(time.Minute) }) {
+		for s.try(func(w *Week) { w.Length = max((w.Length - w.Length*part/8).Truncate(time.Minute), time.Minute) }) {
 		}
 	}
 }
@@ -151,6 +151,7 @@ func (s *shrinker) simplify() {
 		}
 	}
 	for i := range s.w.Hits {
+		s.try(func(w *Week) { w.Hits[i].At = (w.Hits[i].At / 2).Truncate(time.Minute) })
 		s.try(func(w *Week) { w.Hits[i].At = w.Hits[i].At.Truncate(time.Hour) })
 		s.try(func(w *Week) { w.Hits[i].Back = min(w.Hits[i].Back, time.Minute) })
 		s.try(func(w *Week) { w.Hits[i].ID = "" })
@@ -188,6 +189,7 @@ func (s *shrinker) simplify() {
 var (
 	orderChanges = []func(*Order){
 		func(o *Order) { o.User = "" },
+		func(o *Order) { o.At = (o.At / 2).Truncate(time.Minute) },
 		func(o *Order) { o.At = o.At.Truncate(time.Hour) },
 		func(o *Order) { o.At = o.At.Truncate(time.Minute) },
 		func(o *Order) { o.Grace = 0 },
@@ -204,8 +206,8 @@ var (
 		func(s *fake.Script) { s.Billing.Minimum = 0 },
 		func(s *fake.Script) { s.Lag.Appears = 0 },
 		func(s *fake.Script) { s.Lag.State = 0 },
-		func(s *fake.Script) { s.Lag.Disappears = 5 * time.Minute },
 		func(s *fake.Script) { s.Lag.Disappears = 0 },
+		func(s *fake.Script) { s.Lag.Disappears = min(s.Lag.Disappears, 5*time.Minute) },
 		func(s *fake.Script) { s.ReleaseTakes = 0 },
 		func(s *fake.Script) { s.PageSize = 0 },
 		func(s *fake.Script) { s.Scopes = nil },

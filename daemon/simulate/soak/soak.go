@@ -1,6 +1,7 @@
 package soak
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,7 +53,7 @@ func Soak(ctx context.Context, o Options) (*Report, error) {
 		o.Shrink = 2 * time.Minute
 	}
 	s := &soak{o: o, began: time.Now(), report: newReport(o.Seed)}
-	if err := s.play(ctx); err != nil {
+	if err := cmp.Or(ctx.Err(), s.play(ctx), ctx.Err()); err != nil {
 		return nil, err
 	}
 	s.report.RealSeconds = time.Since(s.began).Round(10 * time.Millisecond).Seconds()
@@ -126,7 +127,7 @@ func (s *soak) one(ctx context.Context, seed int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
-		if ctx.Err() == nil || len(s.failed) == 0 {
+		if ctx.Err() == nil {
 			s.errs = append(s.errs, fmt.Errorf("seed %d: %w", seed, err))
 		}
 		return err != nil
