@@ -97,7 +97,8 @@ func (a aim) draw(d dice) Week {
 }
 
 // leases gives every box that is there from the start a lease that ends in the
-// eventful half of the week, in place of the one that was drawn.
+// eventful half of the week, in place of the one that was drawn. Nothing odd is with
+// the first box, and it has a time limit.
 func (a aim) leases(d dice, w *Week) {
 	w.Orders = slices.DeleteFunc(w.Orders, func(o Order) bool { return o.Verb == Register })
 	for i := range w.Accounts {
@@ -112,7 +113,9 @@ func (a aim) leases(d dice, w *Week) {
 			}
 			o := Order{At: d.span("lease at", 2*time.Minute, 12*time.Minute, time.Minute), User: "ana", Verb: Register, ID: s.Account + "/" + r.ID, NoGPU: true}
 			o.TTL = d.span("lease for", 20*time.Minute, 2*time.Hour, time.Minute)
-			if price := hourly(*r, s.Currency); d.chance("capped", 40) && price.IsPositive() {
+			if j == 0 {
+				r.Tags, r.Protected, r.GPUs, o.TTL = nil, nil, 1, o.TTL/2+10*time.Minute
+			} else if price := hourly(*r, s.Currency); d.chance("capped", 40) && price.IsPositive() {
 				lived := (o.At - r.Created).Hours()
 				o.Budget = (&drawer{dice: d}).money(rented{hourly: price}, int(10*lived)+d.n("cap, tenths of an hour", 4, 20))
 				o.TTL = w.Length
@@ -173,12 +176,12 @@ func TestLaw2AbsenceNeedsProof(t *testing.T) {
 func TestLaw3WriteAhead(t *testing.T) {
 	holds(t, 3, 14, aim{chance: map[Family]int{CrashesAt: 30, Crashes: 20, ReleaseFaults: 30}, change: func(d dice, w *Week) {
 		s := &w.Accounts[0].Script
-		if d.chance("the reply is lost", 40) {
+		if d.chance("the reply is lost", 30) {
 			s.Lag.State = 0
 			s.Faults = append(s.Faults, fake.Fault{Call: fake.CallRelease, Times: 1, Reply: fake.Reply{DoneButTimesOut: true}})
 			return
 		}
-		state := pick(d, "dies at", guard.ReleaseIntended, guard.ReleaseIssued, guard.ReleaseNoticed)
+		state := pick(d, "dies at", guard.ReleaseIntended, guard.ReleaseIntended, guard.ReleaseIssued, guard.ReleaseNoticed)
 		w.Hits = append(w.Hits, Hit{CrashAt: state, Back: pick(d, "back after", time.Minute, time.Second, 10*time.Minute)})
 	}})
 }
