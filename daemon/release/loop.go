@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"guard"
@@ -25,11 +24,12 @@ const (
 	farthest = time.Hour
 )
 
-// scene is what the ledger knows of an account's releases at one moment.
+// scene is what the ledger knows, at one moment, of an account's releases that
+// something can move now.
 type scene struct {
 	releases []guard.Release
+	open     map[string]bool // IDs of all that are open, those that rest included
 	observed map[string]guard.Observed
-	leases   map[string]guard.Lease
 	status   guard.AccountStatus
 	scopes   []guard.ScopeStatus
 	children map[string][]guard.ResourceID // by the instance's key
@@ -38,13 +38,17 @@ type scene struct {
 // Once moves the account's releases as far as they go. It returns when one of
 // them wants to be looked at again.
 func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error) {
-	s, err := l.read(ctx)
+	s, err := l.read(ctx, at)
 	if err != nil {
 		return at.Add(soon), fmt.Errorf("%s: read the ledger: %w", l.Name(), err)
 	}
-	l.forget(s)
+	for id := range l.looks {
+		if !s.open[id] {
+			delete(l.looks, id)
+		}
+	}
 	if len(s.releases) == 0 {
-		return guard.Instant{}, nil
+		return l.next(ctx, at)
 	}
 	// What is due and was read already goes first: no I/O stands before an intent.
 	err = l.step(ctx, at, s, l.looks)
@@ -59,13 +63,25 @@ func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error
 	return next, errors.Join(err, viewErr)
 }
 
-func (l *Loop) read(ctx context.Context) (*scene, error) {
-	s := &scene{observed: map[string]guard.Observed{}, leases: map[string]guard.Lease{}, children: map[string][]guard.ResourceID{}}
+// rests reports a release that waits for its time: it was not read and nothing of
+// it is under way. What changes it meanwhile changes its record, in decide.
+func (l *Loop) rests(at guard.Instant, r guard.Release) bool {
+	_, read := l.looks[r.ID]
+	return r.State == guard.ReleaseNoticed && r.Attempt == 0 && !read &&
+		release.WakeAt(r, false).After(at.Wall.Add(gather)) && r.NextAt.Sub(at.Wall) <= farthest
+}
+
+func (l *Loop) read(ctx context.Context, at guard.Instant) (*scene, error) {
+	s := &scene{open: map[string]bool{}, observed: map[string]guard.Observed{}, children: map[string][]guard.ResourceID{}}
 	err := l.Ledger.View(ctx, func(v *store.View) error {
 		prefix := l.AccountName + "/"
 		for r, err := range v.Releases.All(prefix) {
 			if err != nil {
 				return err
+			}
+			s.open[r.ID] = true
+			if l.rests(at, r) {
+				continue
 			}
 			s.releases = append(s.releases, r)
 			key := r.Target.Key()
@@ -75,13 +91,6 @@ func (l *Loop) read(ctx context.Context) (*scene, error) {
 			}
 			if ok {
 				s.observed[key] = o
-			}
-			le, ok, err := v.LeaseOf(key)
-			if err != nil {
-				return err
-			}
-			if ok {
-				s.leases[key] = le
 			}
 		}
 		if len(s.releases) == 0 {
@@ -106,15 +115,6 @@ func (l *Loop) read(ctx context.Context) (*scene, error) {
 		return err
 	})
 	return s, err
-}
-
-// forget drops the reads of releases that are over.
-func (l *Loop) forget(s *scene) {
-	for id := range l.looks {
-		if !slices.ContainsFunc(s.releases, func(r guard.Release) bool { return r.ID == id }) {
-			delete(l.looks, id)
-		}
-	}
 }
 
 // wanted is the releases whose target is to be read now: those that are due for
