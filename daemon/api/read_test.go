@@ -179,7 +179,7 @@ func TestStatusNeedsAPerson(t *testing.T) {
 		}, []string{"lab/i-1 is blocked (surprise)", "guard release lab/i-1"}},
 		"blocked by the provider": {func(b *bench, tx *store.Tx) error {
 			return tx.Releases.Put(guard.Release{ID: "r", Target: b.cloud.ID(guard.Instance, "i-1"), State: guard.ReleaseBlocked, Reason: guard.BlockProtected, BlockedAt: long,
-				LastError: "release lab/i-1: terminate lab/i-1: protected by the provider: lift it"})
+				LastError: "terminate lab/i-1: protected by the provider: lift it"})
 		}, []string{"goes on billing: protected by the provider: lift it"}},
 		"undelivered": {func(b *bench, tx *store.Tx) error {
 			return tx.Queue(guard.Message{ID: "m", Channel: "slack", Title: "i-1 ends", CreatedAt: start, Attempts: 3, LastError: "channel_not_found"})

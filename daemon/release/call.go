@@ -150,15 +150,9 @@ func (c *Caller) call(ctx context.Context, o order) error {
 		if c.Account.Stopper == nil {
 			return fmt.Errorf("%w: stop %s: account %s cannot stop instances", guard.ErrUnsupported, r.Target, c.AccountName)
 		}
-		if err := c.Account.Stopper.Stop(ctx, r.Target); err != nil {
-			return fmt.Errorf("stop %s: %w", r.Target, err)
-		}
-		return nil
+		return c.Account.Stopper.Stop(ctx, r.Target) // adapters name the call and its subject
 	}
-	if err := c.Account.Provider.Release(ctx, r.Target, providers.ReleaseOptions{Token: r.ID}); err != nil {
-		return fmt.Errorf("release %s: %w", r.Target, err)
-	}
-	return nil
+	return c.Account.Provider.Release(ctx, r.Target, providers.ReleaseOptions{Token: r.ID})
 }
 
 // outcome records what came of a call, inside its transaction.
