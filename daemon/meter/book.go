@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	// wholly is how often everything is looked at, whether it changed or not.
-	wholly = time.Hour
+	// wholly is how often everything is looked at, whether it changed or not: nothing
+	// should need that, and it bounds the harm where something does.
+	wholly = 6 * time.Hour
 	// step is how far the wall clock may leave the elapsed time between two runs
 	// before what rests on either is looked at again.
 	step = time.Second
