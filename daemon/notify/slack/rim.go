@@ -1,8 +1,10 @@
 package slack
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -50,16 +52,29 @@ func newRim(rt http.RoundTripper) *rim {
 	}}
 }
 
+// errUnsaid is an answer that says neither yes nor no.
+var errUnsaid = errors.New("neither ok nor an error")
+
 // Do implements the library's client.
 func (r *rim) Do(req *http.Request) (*http.Response, error) {
 	resp, err := r.client.Do(req)
 	if err != nil {
 		return nil, err
 	}
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.LimitReader(resp.Body, maxReply), resp.Body}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
+	resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	// The library takes an answer for a success that has no "ok" in it.
+	var said struct {
+		OK    bool   `json:"ok"`
+		Error string `json:"error"`
+	}
+	if resp.StatusCode == http.StatusOK && (json.NewDecoder(bytes.NewReader(body)).Decode(&said) != nil || !said.OK && said.Error == "") {
+		return nil, errUnsaid
+	}
 	if resp.StatusCode == http.StatusTooManyRequests {
 		wait := retryAfter
 		if n, err := strconv.ParseInt(resp.Header.Get("Retry-After"), 10, 64); err == nil && n > 0 {

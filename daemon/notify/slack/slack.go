@@ -121,7 +121,7 @@ func (c *Channel) Post(ctx context.Context, m guard.Message, thread string) (gua
 	if err != nil {
 		return guard.Posted{}, explain("post to", c.target, err)
 	}
-	if id == "" || ts == "" { // an answer that says neither yes nor no
+	if id == "" || ts == "" {
 		return guard.Posted{}, fmt.Errorf("%w: post to slack %s: %w: the answer names no message; guard looks for it in the history and posts it again if it is not there",
 			guard.ErrUncertain, c.target, guard.ErrBadReply)
 	}
@@ -188,8 +188,8 @@ func (c *Channel) inChannel(ctx context.Context, id string, m guard.Message) (ts
 		if err != nil {
 			return "", explain("read the history of", c.target, err)
 		}
-		if !got.Ok || got.Messages == nil { // where there is nothing Slack sends an empty list
-			return "", fmt.Errorf("%w: read the history of slack %s: the answer says neither yes nor no, or has no list", guard.ErrBadReply, c.target)
+		if got.Messages == nil { // where there is nothing Slack sends an empty list
+			return "", fmt.Errorf("%w: read the history of slack %s: the answer has no list", guard.ErrBadReply, c.target)
 		}
 		if ts := find(got.Messages, m.ID); ts != "" {
 			return ts, nil
