@@ -34,6 +34,7 @@ type disk struct {
 // guardd says so, goes on reading, ends nothing that it could not write down
 // first, and goes on by itself once there is room.
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	t.Run("a file system without room", func(t *testing.T) {
 		t.Parallel()
 		g := unpack(t)

@@ -72,12 +72,21 @@ type load struct {
 	workers  sync.WaitGroup
 }
 
-const people = 3
+const (
+	people = 3
+	nobody = -1 // whose boxes are left as they are
+)
 
-// work puts people to work, one of them with the CLI.
+// work puts people to work on a guardd that runs, one of them with the CLI.
 func work(t *testing.T, g *guardd, c *cloud, most int, seed uint64) *load {
 	l := &load{t: t, guard: g, cloud: c, most: most, promises: map[string]*promise{}, refusals: map[string]int{}, over: make(chan struct{})}
 	c.ended = l.ended
+	// Whatever comes of the rest, some fall due while guardd is killed.
+	for i := range 4 {
+		id := c.run()
+		l.promises[id] = &promise{person: nobody, none: true}
+		l.ask(l.byClient, order{id: id, purpose: "first", until: soon(time.Duration(4+4*i) * time.Second)})
+	}
 	for i := range people {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
 		hand := l.byClient

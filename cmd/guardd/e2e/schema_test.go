@@ -19,6 +19,7 @@ import (
 // TestEarlierSchemas starts guardd on a ledger of every schema there ever was: the
 // leases, releases and history of its time are there, and it works on.
 func TestEarlierSchemas(t *testing.T) {
+	t.Parallel()
 	for version := 1; version <= store.Schema(); version++ {
 		t.Run(fmt.Sprint(version), func(t *testing.T) {
 			t.Parallel()
