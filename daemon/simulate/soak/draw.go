@@ -191,14 +191,15 @@ func (d *drawer) times(f Family) int {
 // moment is a time before the quiet tail, from some time on.
 func (d *drawer) moment(label string, from time.Duration) time.Duration {
 	from = max(from.Truncate(time.Minute), 0)
+	last := d.end - time.Second
 	if from >= d.end {
-		return d.end
+		return last
 	}
 	at := d.span(label, from, d.end, time.Minute)
 	if d.chance(label+" off the minute", 50) {
 		at += d.span(label+" seconds", 0, 59*time.Second, time.Second)
 	}
-	return min(at, d.end)
+	return min(at, last)
 }
 
 // lasting is a duration of at most so much that ends before the quiet tail.

@@ -57,13 +57,16 @@ func (d *drawer) account(name string) {
 // fleet draws a box and what hangs on it.
 func (d *drawer) fleet(s *fake.Script, id string, created time.Duration) []fake.Resource {
 	r := fake.Resource{ID: id, Created: created, Scope: d.scope(s)}
-	r.Name = pick(d.dice, "name", "", "trainer", "eval", "<!channel> @here *URGENT* _now_", "i-1", "名前 ‮olleh", `quo"te: {x}, #y`)
+	r.Name = pick(d.dice, "name", "", "trainer", "eval", "<!channel> @here *URGENT* _now_", "i-1", "名前 \u202eolleh", `quo"te: {x}, #y`)
 	r.GPUs = pick(d.dice, "gpus", 0, 8, 2, 4)
 	if d.chance("no gpu", 10) {
 		r.GPUs = fake.NoGPU
 	}
 	r.GPUModel = pick(d.dice, "model", "", "H100", "A100")
-	r.State = pick(d.dice, "state", "", "", "", "", "", "", "", "stopped", "provisioning", "hibernating")
+	r.State = pick(d.dice, "state", "", "", "", "", "", "", "", "provisioning", "hibernating", "stopped")
+	if r.State == "stopped" && !saves(*s) {
+		r.State = ""
+	}
 	r.Rate = d.rate(max(r.GPUs, 1))
 	switch {
 	case d.chance("price not told", 8):
@@ -102,6 +105,13 @@ func (d *drawer) fleet(s *fake.Script, id string, created time.Duration) []fake.
 	}
 	d.boxes = append(d.boxes, rented{s.Account, id, max(created, 0), hourly(r, s.Currency), r.GPUs >= 0})
 	return append([]fake.Resource{r}, out...)
+}
+
+// saves reports whether a stop saves money in the account. Where it does not, the
+// fake's meter begins a new unit at a stop all the same, which no cloud does: such
+// stops are not drawn.
+func saves(s fake.Script) bool {
+	return s.StopEffect != guard.StopSavesNothing && s.StopEffect != guard.StopUnsupported
 }
 
 func (d *drawer) child(s *fake.Script, kind guard.Kind, id, scope string, created time.Duration) fake.Resource {

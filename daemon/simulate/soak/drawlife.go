@@ -40,7 +40,7 @@ func (d *drawer) events(s *fake.Script) {
 		r := &fake.Reclaim{}
 		switch d.n("reclaim", 0, 3) {
 		case 2:
-			r.Stop = true
+			r.Stop = saves(*s)
 		case 3:
 			r.Lingers = 63 * time.Minute
 		}
@@ -51,6 +51,9 @@ func (d *drawer) events(s *fake.Script) {
 		add(fake.Event{At: at, ID: b.id, By: guard.ByPlatform, Delete: true})
 	})
 	each(Stops, func(b rented, at time.Duration) {
+		if !saves(*s) {
+			return
+		}
 		add(fake.Event{At: at, ID: b.id, State: "stopped"})
 		if d.chance("starts again", 70) {
 			add(fake.Event{At: at + d.lasting("stopped for", at, 12*time.Hour), ID: b.id, State: "running"})

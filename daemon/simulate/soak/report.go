@@ -42,7 +42,8 @@ type Report struct {
 	MoneyLost        map[string]string `json:"money_lost"` // by currency: by missed limits and false holds
 	Failures         []Failed          `json:"failures"`
 
-	lost lost
+	lost  lost
+	usual bool // the weeks are those that the command line draws
 }
 
 // Failed is a broken promise of one week.
@@ -240,7 +241,9 @@ func (r *Report) Table(w io.Writer) {
 		if f.File != "" {
 			fmt.Fprintf(w, "  guardd simulate --seed %d %s\n", f.Seed, f.File)
 		}
-		fmt.Fprintf(w, "  guardd simulate --soak 1s --seed %d\n", f.Seed)
+		if r.usual {
+			fmt.Fprintf(w, "  guardd simulate --soak 1ms --seed %d\n", f.Seed)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -53,6 +54,7 @@ func Soak(ctx context.Context, o Options) (*Report, error) {
 		o.Shrink = 2 * time.Minute
 	}
 	s := &soak{o: o, began: time.Now(), report: newReport(o.Seed)}
+	s.report.usual = reflect.DeepEqual(o.Knobs, Usual())
 	if err := cmp.Or(ctx.Err(), s.play(ctx), ctx.Err()); err != nil {
 		return nil, err
 	}
@@ -222,7 +224,7 @@ func narrow(w Week, v Violation) Week {
 // file is a failure as a scenario file, with an expectation that does not hold
 // where the violation can be said as one.
 func (s *soak) file(ctx context.Context, w Week, v Violation) []byte {
-	head := "# " + strings.ReplaceAll(fmt.Sprintf("%s\nShrunk from the week of seed %d: guardd simulate --soak 1s --seed %d", v, w.Seed, w.Seed), "\n", "\n# ") + "\n"
+	head := "# " + strings.ReplaceAll(fmt.Sprintf("%s\nShrunk from the week of seed %d.", v, w.Seed), "\n", "\n# ") + "\n"
 	text := w.YAML()
 	if line := v.expectation(); line != "" {
 		with := append(append([]byte{}, text...), "expect:\n  - "+line+"\n"...)
