@@ -12,17 +12,21 @@ import (
 func First(fresh guard.Resource, identity string, at time.Time) guard.Observed {
 	o := guard.Observed{Resource: fresh, Identity: identity, FirstSeen: at, Seen: at}
 	start, _ := Start(o)
-	switch {
+	bills, _ := fresh.Billing()
+	switch dated := fresh.Changed.Year() >= 2000 && !fresh.Changed.After(at.Add(presence.Skew)); {
 	case fresh.State != guard.StateStopped:
 		o.Pending = []guard.Change{ChangeTo(fresh, start)}
-	case fresh.Changed.After(start) && !fresh.Changed.After(at.Add(presence.Skew)):
-		// It ran from its creation until it was stopped, where that is told.
+	case dated && fresh.Changed.After(start):
+		// It ran from its creation until it was stopped.
 		ran, stopped := fresh, fresh.Changed
 		ran.State, ran.Bills = guard.StateRunning, guard.Unknown
 		if stopped.After(at) {
 			stopped = at
 		}
 		o.Pending = []guard.Change{ChangeTo(ran, start), ChangeTo(fresh, stopped)}
+	case dated, bills == guard.StateRunning:
+		// It never ran, or it bills the same whether it did or not.
+		o.Pending = []guard.Change{ChangeTo(fresh, start)}
 	default:
 		// Before a first sight without a date nothing is made up.
 		o.Pending = []guard.Change{ChangeTo(fresh, at)}
