@@ -97,11 +97,12 @@ func (b *Backend) commit() {
 		t.err = b.touch("roll back", t.tx.Rollback) // nothing to flush for
 		return
 	}
+	id := t.tx.ID()
 	t.err = b.touch("write", t.tx.Commit)
 	if t.err == nil || errors.Is(t.err, guard.ErrDamaged) {
 		return
 	}
-	if full(t.err) {
+	if full(t.err) && !b.reached(id) {
 		t.err = fmt.Errorf("%w; nothing of this update was kept: make room on the disk, guard goes on by itself", t.err)
 		return
 	}
@@ -120,8 +121,20 @@ func (b *Backend) abort(err error) {
 	_ = b.touch("roll back", t.tx.Rollback)
 }
 
-// full tells errors that come before the commit point: there the transaction is
-// undone for certain, and the next one may well succeed.
+// reached reports that the file's header names a transaction, or a later one: the
+// last flush, which may find the disk full as well, comes behind that. So does a
+// file that cannot be looked at.
+func (b *Backend) reached(id int) bool {
+	tx, err := b.begin(false)
+	if err != nil {
+		return true
+	}
+	defer tx.Rollback() //nolint:errcheck // it only reads
+	return tx.ID() >= id
+}
+
+// full tells errors of a disk without room. Before the commit point the
+// transaction is undone for certain, and the next one may well succeed.
 func full(err error) bool {
 	return errors.Is(err, berrors.ErrMaxSizeReached) || errors.Is(err, syscall.ENOSPC) ||
 		errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)

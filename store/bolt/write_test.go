@@ -136,3 +136,25 @@ func txid(t *testing.T, b *Backend) int {
 	defer tx.Rollback() //nolint:errcheck // a read transaction has nothing to lose
 	return tx.ID()
 }
+
+// A disk that is full only at the last flush has the new header already: then
+// nobody may say that nothing was kept.
+func TestReached(t *testing.T) {
+	b, err := Open(context.Background(), filepath.Join(t.TempDir(), "ledger.db"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Update(context.Background(), func(w store.Writer) error { return w.Put("a", "k", nil) }); err != nil {
+		t.Fatal(err)
+	}
+	last := txid(t, b)
+	if !b.reached(last) || b.reached(last+1) {
+		t.Errorf("after transaction %d: reached %t, the next %t", last, b.reached(last), b.reached(last+1))
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !b.reached(last + 1) {
+		t.Error("a closed file is said not to have it")
+	}
+}
