@@ -28,14 +28,14 @@ func (tx *Tx) Journal(e guard.JournalEntry) error {
 		return err
 	}
 	e.Seq = head + 1
-	if err := tx.o.put(metaTable, journalHead, []byte(strconv.FormatUint(e.Seq, 10))); err != nil {
+	if err := tx.o.put(metaTable, journalHead, written{value: []byte(strconv.FormatUint(e.Seq, 10))}); err != nil {
 		return err
 	}
 	if err := journal.put(tx.o, e); err != nil {
 		return err
 	}
 	for _, s := range indexedBy(e) {
-		if err := tx.o.put(journalIndex, indexKey(s, e.Seq), []byte{}); err != nil {
+		if err := tx.o.put(journalIndex, indexKey(s, e.Seq), written{value: []byte{}}); err != nil {
 			return err
 		}
 	}

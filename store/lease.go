@@ -51,7 +51,7 @@ func (r leaseRefs) best() string {
 // LeaseOf returns the lease of a resource (by ResourceID.Key) that counts: the
 // newest open one, or else the newest that has ended.
 func (tx *Tx) LeaseOf(resource string) (guard.Lease, bool, error) {
-	refs, ok, err := leaseIndex.get(tx.o, resource)
+	refs, ok, err := leaseIndex.now(tx.o, resource)
 	if err != nil || !ok {
 		return guard.Lease{}, false, err
 	}
@@ -90,7 +90,7 @@ func (tx *Tx) reindex(resource, lease string, ref *leaseRef) error {
 	if resource == "" || lease == "" {
 		return nil
 	}
-	refs, _, err := leaseIndex.get(tx.o, resource)
+	refs, _, err := leaseIndex.now(tx.o, resource)
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,11 @@ import (
 )
 
 // Ledger is what guard knows: typed records over a [Backend]. Its methods may be
-// called from several goroutines. Records that it returns are shared and treated
-// as immutable: change a copy and Put that.
+// called from several goroutines. A record that it returns is the caller's own.
 //
-// The tables of what is open and known now are kept in memory as well, decoded:
-// a View reads them from there. So a backend belongs to one Ledger at a time.
+// The tables of what is open and known now are kept in memory as well, packed: a
+// View reads them from there, and so does an Update what none before it that is
+// still on its way to the disk has written. So a backend belongs to one Ledger at a time.
 type Ledger struct {
 	b    Backend
 	meta meta
@@ -61,15 +61,15 @@ func (l *Ledger) Deployment() string { return l.meta.Deployment }
 // first entry of an update one more. Use UpdateEach for more.
 func (l *Ledger) Update(ctx context.Context, fn func(tx *Tx) error) error {
 	var turn uint64
-	var kept map[place][]byte // what to publish; nil until it is durable
+	var kept map[place]string // what to publish; nil until it is durable
 	defer func() { l.pub.publish(turn, kept) }()
-	var writes map[place][]byte
+	var writes map[place]string
 	err := l.b.Update(ctx, func(w Writer) error {
-		tx := newTx(w)
-		defer tx.o.end()
 		// One that fails takes its turn, too: whoever looks again must see what it
 		// was decided on.
 		turn, writes = l.pub.draw(turn), nil
+		tx := newTx(w, l.pub)
+		defer tx.o.end()
 		if err := fn(tx); err != nil {
 			return err
 		}
@@ -77,6 +77,7 @@ func (l *Ledger) Update(ctx context.Context, fn func(tx *Tx) error) error {
 			return err
 		}
 		writes = tx.o.mirrored(l.pub.now())
+		l.pub.written(turn, writes)
 		return nil
 	})
 	if err == nil {

@@ -20,7 +20,7 @@ type Version uint64
 const mostChanges = 1 << 17
 
 // image is the mirrored tables after one update. A published one is never
-// changed, but for records that are decoded when they are first read.
+// changed, but for records that are packed when they are first read.
 type image struct {
 	tables  map[string]mirrored // by table name
 	version Version
@@ -38,7 +38,8 @@ type changed struct {
 // mirrored is one table in memory, whatever its records are.
 type mirrored interface {
 	copy() mirrored
-	set(key string, value []byte) // nil: delete
+	set(key, text string)
+	delete(key string)
 	differs(key string, value []byte) (string, bool)
 	keys() []string
 }
@@ -46,47 +47,51 @@ type mirrored interface {
 // mirror is the records of one table, by key.
 type mirror[T any] struct {
 	t    table[T]
-	rows btree.Map[string, *record[T]]
+	rows btree.Map[string, *record]
 }
 
-// record is bytes until it is first read, and the value or the error they make
-// from then on.
-type record[T any] struct{ p atomic.Pointer[content[T]] }
+// record is a mark and the record's text: JSON until it is first read, packed from
+// then on.
+type record struct{ text atomic.Pointer[string] }
 
-type content[T any] struct {
-	raw []byte // nil once decoded
-	v   T
-	err error
-}
+const (
+	asJSON   = "j"
+	asPacked = "p"
+)
 
-func (r *record[T]) get(t table[T], key string) (T, error) {
-	c := r.p.Load()
-	if c.raw != nil {
-		v, err := t.decode(key, c.raw)
-		c = &content[T]{v: v, err: err}
-		r.p.Store(c)
+func (m *mirror[T]) read(key string, r *record) (v T, err error) {
+	text := *r.text.Load()
+	mark, text := text[:1], text[1:]
+	if mark == asPacked {
+		m.t.as.into(key, text, &v)
+		return v, nil
 	}
-	return c.v, c.err
+	if v, err = m.t.decode(key, []byte(text)); err != nil {
+		return v, err
+	}
+	if s, ok := m.t.as.of(key, &v); ok {
+		s = asPacked + s
+		r.text.Store(&s)
+	}
+	return v, nil
 }
 
 func (m *mirror[T]) copy() mirrored { return &mirror[T]{t: m.t, rows: *m.rows.Copy()} }
 
-func (m *mirror[T]) set(key string, value []byte) {
-	if value == nil {
-		m.rows.Delete(key)
-		return
-	}
-	r := &record[T]{}
-	r.p.Store(&content[T]{raw: value})
+func (m *mirror[T]) set(key, text string) {
+	r := &record{}
+	r.text.Store(&text)
 	m.rows.Set(key, r)
 }
+
+func (m *mirror[T]) delete(key string) { m.rows.Delete(key) }
 
 func (m *mirror[T]) get(key string) (v T, ok bool, err error) {
 	r, ok := m.rows.Get(key)
 	if !ok {
 		return v, false, nil
 	}
-	if v, err = r.get(m.t, key); err != nil {
+	if v, err = m.read(key, r); err != nil {
 		return v, false, err
 	}
 	return v, true, nil
@@ -94,11 +99,11 @@ func (m *mirror[T]) get(key string) (v T, ok bool, err error) {
 
 func (m *mirror[T]) all(prefix string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		m.rows.Ascend(prefix, func(key string, r *record[T]) bool {
+		m.rows.Ascend(prefix, func(key string, r *record) bool {
 			if !strings.HasPrefix(key, prefix) {
 				return false
 			}
-			return yield(r.get(m.t, key))
+			return yield(m.read(key, r))
 		})
 	}
 }
@@ -118,7 +123,7 @@ func (m *mirror[T]) differs(key string, value []byte) (string, bool) {
 		return "", false
 	}
 	if want, err := m.t.decode(key, value); err == nil && !reflect.DeepEqual(v, want) {
-		return "is not in memory as it is in the backend: somebody changed a shared record, or wrote past the ledger", true
+		return "is not in memory as it is in the backend: somebody wrote past the ledger", true
 	}
 	return "", false
 }
@@ -145,7 +150,7 @@ func load(r Reader) (*image, error) {
 	i := newImage()
 	for name, m := range i.tables {
 		if err := r.Scan(name, "", "", func(key string, value []byte) bool {
-			m.set(key, append([]byte{}, value...))
+			m.set(key, asJSON+string(value))
 			return true
 		}); err != nil {
 			return nil, err
@@ -155,7 +160,7 @@ func load(r Reader) (*image, error) {
 }
 
 // after is the image with one more update.
-func (i *image) after(writes map[place][]byte) *image {
+func (i *image) after(writes map[place]string) *image {
 	next := &image{tables: maps.Clone(i.tables), version: i.version + 1, changes: i.changes, before: i.before}
 	if len(next.changes) >= mostChanges {
 		half := len(next.changes) / 2
@@ -166,14 +171,18 @@ func (i *image) after(writes map[place][]byte) *image {
 		}
 	}
 	copied := map[string]bool{}
-	for p, value := range writes {
+	for p, text := range writes {
 		m := next.tables[p.table]
 		if !copied[p.table] {
 			copied[p.table] = true
 			m = m.copy()
 			next.tables[p.table] = m
 		}
-		m.set(p.key, value)
+		if text == "" {
+			m.delete(p.key)
+		} else {
+			m.set(p.key, text)
+		}
 		next.changes = append(next.changes, changed{next.version, p.table, p.key})
 	}
 	return next

@@ -24,8 +24,33 @@ func TestPublishInOrder(t *testing.T) {
 	p.publish(first, write("leases", "l1", "first"))
 	wait.Wait()
 	r, _ := p.now().tables["leases"].(*mirror[guard.Lease]).rows.Get("l1")
-	if got := string(r.p.Load().raw); got != "second" {
+	if got := *r.text.Load(); got != asJSON+"second" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestBefore: an update reads from memory what no update before it may have changed.
+func TestBefore(t *testing.T) {
+	p := newPublisher(newImage())
+	l1, l2, sent := place{"leases", "l1"}, place{"leases", "l2"}, place{"outbox_sent", "m1"}
+	first := p.draw(0)
+	p.written(first, write("leases", "l1", "first"))
+	second := p.draw(0)
+	if p.before(l1) != nil || p.before(l2) == nil || p.before(sent) != nil {
+		t.Error("what is not durable yet, or never in memory, is read from there")
+	}
+	p.publish(first, write("leases", "l1", "first"))
+	if m := p.before(l1); m == nil || len(m.keys()) != 1 {
+		t.Error("what is durable is not read from memory")
+	}
+	p.written(second, write("leases", "l1", "second"))
+	third := p.draw(second) // the second ran again
+	if p.before(l1) == nil {
+		t.Error("what was thrown away still counts")
+	}
+	p.publish(third, nil)
+	if len(p.wrote)+len(p.ready) > 0 {
+		t.Errorf("%d and %d are kept for nobody", len(p.wrote), len(p.ready))
 	}
 }
 
@@ -48,9 +73,9 @@ func TestChangesAreForgotten(t *testing.T) {
 	i := newImage()
 	var seen []*image
 	for n := range mostChanges * 6 / 5 / 100 {
-		writes := map[place][]byte{}
+		writes := map[place]string{}
 		for k := range 100 {
-			writes[place{"leases", fmt.Sprintf("%d-%d", n, k)}] = []byte("x")
+			writes[place{"leases", fmt.Sprintf("%d-%d", n, k)}] = asJSON + "x"
 		}
 		i = i.after(writes)
 		seen = append(seen, i)
@@ -76,6 +101,6 @@ func TestChangesAreForgotten(t *testing.T) {
 	}
 }
 
-func write(table, key, value string) map[place][]byte {
-	return map[place][]byte{{table, key}: []byte(value)}
+func write(table, key, value string) map[place]string {
+	return map[place]string{{table, key}: asJSON + value}
 }

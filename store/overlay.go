@@ -14,16 +14,24 @@ var errOver = fmt.Errorf("%w: the ledger's transaction is over", guard.ErrInvali
 // overlay holds the writes of one Update until its function has returned, so that
 // UpdateEach can take back those of the one item that did not fit.
 type overlay struct {
-	w      Writer           // nil: over
-	writes map[place][]byte // nil value: delete
+	w      Writer // nil: over
+	pub    *publisher
+	writes map[place]written
 	undo   map[place]before // what rollback puts back
 }
 
 type place struct{ table, key string }
 
+// written is a new value, or nil for none; packed is what a mirror keeps of it,
+// with its mark, "" where it is to keep the value itself.
+type written struct {
+	value  []byte
+	packed string
+}
+
 type before struct {
-	value []byte
-	had   bool
+	written
+	had bool
 }
 
 // Get implements Getter.
@@ -31,13 +39,22 @@ func (o *overlay) Get(table, key string) ([]byte, error) {
 	if o.w == nil {
 		return nil, errOver
 	}
-	if b, ok := o.writes[place{table, key}]; ok {
-		return b, nil
+	if w, ok := o.writes[place{table, key}]; ok {
+		return w.value, nil
 	}
 	return o.w.Get(table, key)
 }
 
-func (o *overlay) put(table, key string, value []byte) error {
+// mirror is the table in memory as this update finds it; nil where the place must
+// be read from the overlay.
+func (o *overlay) mirror(at place) mirrored {
+	if _, ok := o.writes[at]; ok || o.w == nil {
+		return nil
+	}
+	return o.pub.before(at)
+}
+
+func (o *overlay) put(table, key string, w written) error {
 	if o.w == nil {
 		return errOver
 	}
@@ -51,11 +68,11 @@ func (o *overlay) put(table, key string, value []byte) error {
 			o.undo[p] = before{old, had}
 		}
 	}
-	o.writes[p] = value
+	o.writes[p] = w
 	return nil
 }
 
-func (o *overlay) delete(table, key string) error { return o.put(table, key, nil) }
+func (o *overlay) delete(table, key string) error { return o.put(table, key, written{}) }
 
 // mark makes the point that rollback returns to.
 func (o *overlay) mark() { o.undo = map[place]before{} }
@@ -63,7 +80,7 @@ func (o *overlay) mark() { o.undo = map[place]before{} }
 func (o *overlay) rollback() {
 	for p, b := range o.undo {
 		if b.had {
-			o.writes[p] = b.value
+			o.writes[p] = b.written
 		} else {
 			delete(o.writes, p)
 		}
@@ -82,7 +99,7 @@ func (o *overlay) flush() error {
 	})
 	for _, p := range places {
 		var err error
-		if value := o.writes[p]; value == nil {
+		if value := o.writes[p].value; value == nil {
 			err = o.w.Delete(p.table, p.key)
 		} else {
 			err = o.w.Put(p.table, p.key, value)
@@ -94,12 +111,17 @@ func (o *overlay) flush() error {
 	return nil
 }
 
-// mirrored are the writes to the tables that an image mirrors.
-func (o *overlay) mirrored(i *image) map[place][]byte {
-	out := map[place][]byte{}
-	for p, value := range o.writes {
-		if i.tables[p.table] != nil {
-			out[p] = value
+// mirrored are the writes to the tables that an image mirrors, as it keeps them: a
+// mark and text, "" for none.
+func (o *overlay) mirrored(i *image) map[place]string {
+	out := map[place]string{}
+	for p, w := range o.writes {
+		switch {
+		case i.tables[p.table] == nil:
+		case w.value == nil, w.packed != "":
+			out[p] = w.packed
+		default:
+			out[p] = asJSON + string(w.value)
 		}
 	}
 	return out

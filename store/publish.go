@@ -11,11 +11,13 @@ type publisher struct {
 	image *image
 	drawn uint64 // the last turn given out
 	done  uint64 // all turns up to it are published or given up
-	ready map[uint64]map[place][]byte
+	ready map[uint64]map[place]string
+	// wrote is what turns that are not settled yet have written, if they are kept.
+	wrote map[uint64]map[place]string
 }
 
 func newPublisher(i *image) *publisher {
-	p := &publisher{image: i, ready: map[uint64]map[place][]byte{}}
+	p := &publisher{image: i, ready: map[uint64]map[place]string{}, wrote: map[uint64]map[place]string{}}
 	p.ended.L = &p.mu
 	return p
 }
@@ -25,6 +27,28 @@ func (p *publisher) now() *image {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.image
+}
+
+// before is the mirror of a place's table for an update that holds the last turn;
+// nil where the table has none, or where an update before it has written the place
+// and is not settled, so that only the backend knows. Functions of updates run one
+// at a time: what none of those wrote is in the image as it is in the backend.
+func (p *publisher) before(at place) mirrored {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, writes := range p.wrote {
+		if _, ok := writes[at]; ok {
+			return nil
+		}
+	}
+	return p.image.tables[at.table]
+}
+
+// written tells what a turn has written, should it be kept.
+func (p *publisher) written(turn uint64, writes map[place]string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wrote[turn] = writes
 }
 
 // draw gives a turn out, and gives an earlier one up: a function that runs again
@@ -39,7 +63,7 @@ func (p *publisher) draw(earlier uint64) uint64 {
 
 // publish ends a turn: with what was written, or nil where nothing was kept. It
 // returns when that, and all before it, can be seen.
-func (p *publisher) publish(turn uint64, writes map[place][]byte) {
+func (p *publisher) publish(turn uint64, writes map[place]string) {
 	if turn == 0 {
 		return
 	}
@@ -51,7 +75,7 @@ func (p *publisher) publish(turn uint64, writes map[place][]byte) {
 	}
 }
 
-func (p *publisher) settle(turn uint64, writes map[place][]byte) {
+func (p *publisher) settle(turn uint64, writes map[place]string) {
 	if turn == 0 {
 		return
 	}
@@ -63,6 +87,7 @@ func (p *publisher) settle(turn uint64, writes map[place][]byte) {
 		}
 		p.done++
 		delete(p.ready, p.done)
+		delete(p.wrote, p.done)
 		if len(writes) > 0 {
 			p.image = p.image.after(writes)
 		}

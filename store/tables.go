@@ -4,33 +4,41 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"reflect"
 
 	"guard"
 )
 
 // table says where records of one type live. key gives "" for a record that
-// names nothing and cannot be kept.
+// names nothing and cannot be kept. as is how a mirror keeps them; nil: there is none.
 type table[T any] struct {
 	name string
 	key  func(T) string
+	as   *packer
+}
+
+func archive[T any](name string, key func(T) string) table[T] { return table[T]{name: name, key: key} }
+
+func tableOf[T any](name string, key func(T) string) table[T] {
+	return table[T]{name, key, packerOf(reflect.TypeFor[T]())}
 }
 
 // The tables. Their names are in files: never rename one without an upgrade.
 var (
-	leases         = table[guard.Lease]{"leases", func(l guard.Lease) string { return l.ID }}
-	leaseIndex     = table[leaseRefs]{"lease_of", func(r leaseRefs) string { return r.Resource }}
-	observed       = table[guard.Observed]{"observed", func(o guard.Observed) string { return resourceKey(o.Resource.ID) }}
-	metered        = table[guard.Metered]{"metered", func(m guard.Metered) string { return resourceKey(m.Resource) }}
-	plans          = table[guard.Plan]{"plans", func(p guard.Plan) string { return p.Lease }}
-	findings       = table[guard.Finding]{"findings", findingKey}
-	closedFindings = table[guard.Finding]{"findings_closed", func(f guard.Finding) string { return f.ID }}
-	releases       = table[guard.Release]{"releases", func(r guard.Release) string { return resourceKey(r.Target) }}
-	endedReleases  = table[guard.Release]{"releases_ended", func(r guard.Release) string { return r.ID }}
-	outbox         = table[guard.Message]{"outbox", func(m guard.Message) string { return m.ID }}
-	sentMessages   = table[guard.Message]{"outbox_sent", func(m guard.Message) string { return m.ID }}
-	scopes         = table[guard.ScopeStatus]{"scopes", ScopeKey}
-	accounts       = table[guard.AccountStatus]{"accounts", func(a guard.AccountStatus) string { return a.Name }}
-	journal        = table[guard.JournalEntry]{"journal", func(e guard.JournalEntry) string { return seqKey(e.Seq) }}
+	leases         = tableOf("leases", func(l guard.Lease) string { return l.ID })
+	leaseIndex     = tableOf("lease_of", func(r leaseRefs) string { return r.Resource })
+	observed       = tableOf("observed", func(o guard.Observed) string { return resourceKey(o.Resource.ID) })
+	metered        = tableOf("metered", func(m guard.Metered) string { return resourceKey(m.Resource) })
+	plans          = tableOf("plans", func(p guard.Plan) string { return p.Lease })
+	findings       = tableOf("findings", findingKey)
+	closedFindings = archive("findings_closed", func(f guard.Finding) string { return f.ID })
+	releases       = tableOf("releases", func(r guard.Release) string { return resourceKey(r.Target) })
+	endedReleases  = archive("releases_ended", func(r guard.Release) string { return r.ID })
+	outbox         = tableOf("outbox", func(m guard.Message) string { return m.ID })
+	sentMessages   = archive("outbox_sent", func(m guard.Message) string { return m.ID })
+	scopes         = tableOf("scopes", ScopeKey)
+	accounts       = tableOf("accounts", func(a guard.AccountStatus) string { return a.Name })
+	journal        = archive("journal", func(e guard.JournalEntry) string { return seqKey(e.Seq) })
 )
 
 // Tables without a record type of their own.
@@ -91,6 +99,14 @@ func (t table[T]) get(g Getter, key string) (T, bool, error) {
 	return v, true, nil
 }
 
+// now reads a record as an update sees it: decoded already, where it is in memory.
+func (t table[T]) now(o *overlay, key string) (T, bool, error) {
+	if m, ok := o.mirror(place{t.name, key}).(*mirror[T]); ok {
+		return m.get(key)
+	}
+	return t.get(o, key)
+}
+
 func (t table[T]) put(o *overlay, v T) error {
 	key := t.key(v)
 	if key == "" {
@@ -100,7 +116,13 @@ func (t table[T]) put(o *overlay, v T) error {
 	if err != nil {
 		return fmt.Errorf("%w: record %q for the ledger's table %s: %v", guard.ErrInvalid, key, t.name, err)
 	}
-	return o.put(t.name, key, b)
+	w := written{value: b}
+	if t.as != nil {
+		if s, ok := t.as.of(key, &v); ok {
+			w.packed = asPacked + s
+		}
+	}
+	return o.put(t.name, key, w)
 }
 
 func (t table[T]) all(r Reader, prefix, after string) iter.Seq2[T, error] {
@@ -171,7 +193,7 @@ type Rows[T any] struct {
 
 // Get returns the record of a key, and whether there is one; it sees what this
 // update has put.
-func (r Rows[T]) Get(key string) (T, bool, error) { return r.t.get(r.o, key) }
+func (r Rows[T]) Get(key string) (T, bool, error) { return r.t.now(r.o, key) }
 
 // Put writes a record under the key that it carries. A record without one is
 // guard.ErrInvalid.

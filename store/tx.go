@@ -24,8 +24,8 @@ type Tx struct {
 	o *overlay
 }
 
-func newTx(w Writer) *Tx {
-	tx := &Tx{o: &overlay{w: w, writes: map[place][]byte{}}}
+func newTx(w Writer, pub *publisher) *Tx {
+	tx := &Tx{o: &overlay{w: w, pub: pub, writes: map[place]written{}}}
 	tx.Leases = Rows[guard.Lease]{t: leases, o: tx.o, change: tx.indexLease}
 	tx.Observed = Rows[guard.Observed]{t: observed, o: tx.o}
 	tx.Metered = Rows[guard.Metered]{t: metered, o: tx.o}
@@ -65,7 +65,7 @@ func (tx *Tx) EndRelease(r guard.Release) error {
 // sent: saying the same thing for the same cause twice changes nothing.
 func (tx *Tx) Queue(m guard.Message) error {
 	for _, t := range []table[guard.Message]{outbox, sentMessages} {
-		if _, ok, err := t.get(tx.o, m.ID); err != nil || ok {
+		if _, ok, err := t.now(tx.o, m.ID); err != nil || ok {
 			return err
 		}
 	}
@@ -83,7 +83,7 @@ func (tx *Tx) SetValue(name string, v any) error {
 	if err != nil {
 		return fmt.Errorf("%w: value %q for the ledger: %v", guard.ErrInvalid, name, err)
 	}
-	return tx.o.put(valuesTable, name, b)
+	return tx.o.put(valuesTable, name, written{value: b})
 }
 
 // Value reads the value of a name into the pointer v, and tells whether there

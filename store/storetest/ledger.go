@@ -32,12 +32,13 @@ func runLedger(t *testing.T, s Suite) {
 		"Snapshots":         testSnapshots,
 		"Changed":           testChanged,
 		"ReadAfterWrite":    testReadAfterWrite,
+		"Own":               testOwn,
 	} {
 		t.Run("Ledger/"+name, func(t *testing.T) { t.Parallel(); test(t, Ledger(t, s.open(t))) })
 	}
 	t.Run("Ledger/Deployment", func(t *testing.T) { t.Parallel(); testDeployment(t, s) })
 	t.Run("Ledger/Undecodable", func(t *testing.T) { t.Parallel(); testUndecodable(t, s) })
-	t.Run("Ledger/Shared", func(t *testing.T) { t.Parallel(); testShared(t, s) })
+	t.Run("Ledger/Past", func(t *testing.T) { t.Parallel(); testPast(t, s) })
 	t.Run("Ledger/Check", func(t *testing.T) { t.Parallel(); testCheck(t, s) })
 }
 

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -110,17 +111,37 @@ func testReadAfterWrite(t *testing.T, l *store.Ledger) {
 	})
 }
 
-// testShared: a record that somebody changed in place is found.
-func testShared(t *testing.T, s Suite) {
-	l, err := store.Open(ctx, s.open(t), At)
+// testOwn: what is read belongs to the reader.
+func testOwn(t *testing.T, l *store.Ledger) {
+	change(t, l, func(tx *store.Tx) error { return tx.Leases.Put(lease("l1", "i-1", 0, guard.LeaseActive)) })
+	spoil := func(l guard.Lease, _ bool, err error) error {
+		want(t, l.Tags["team"], "nlp")
+		l.Tags["team"] = "other"
+		return err
+	}
+	look(t, l, func(v *store.View) error { return spoil(v.Leases.Get("l1")) })
+	change(t, l, func(tx *store.Tx) error {
+		return errors.Join(spoil(tx.Leases.Get("l1")), spoil(tx.LeaseOf(instance("lab", "i-1").Key())))
+	})
+	look(t, l, func(v *store.View) error { return spoil(v.Leases.Get("l1")) })
+}
+
+// testPast: what is in memory and not what the backend has is found.
+func testPast(t *testing.T, s Suite) {
+	b := s.open(t)
+	l, err := store.Open(ctx, b, At)
 	if err != nil {
 		t.Fatal(err)
 	}
-	change(t, l, func(tx *store.Tx) error { return tx.Leases.Put(lease("l1", "i-1", 0, guard.LeaseActive)) })
-	look(t, l, func(v *store.View) error {
-		shared, _, err := v.Leases.Get("l1")
-		shared.Tags["team"] = "other"
-		return err
-	})
-	wantError(t, l.Check(ctx), guard.ErrDamaged, `"l1"`, "somebody changed a shared record")
+	mine := lease("l1", "i-1", 0, guard.LeaseActive)
+	change(t, l, func(tx *store.Tx) error { return tx.Leases.Put(mine) })
+	mine.Purpose = "other"
+	text, err := json.Marshal(mine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Update(ctx, func(w store.Writer) error { return w.Put("leases", "l1", text) }); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, l.Check(ctx), guard.ErrDamaged, `"l1"`, "wrote past the ledger")
 }
