@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -51,6 +52,7 @@ A default run takes some minutes and a gigabyte of memory, most of it the cloud'
 			}
 			if profile != "" {
 				o.Profile = func(name string) (func(), error) { return startProfile(filepath.Join(profile, name+".pprof")) }
+				o.Heap = func() error { return heapProfile(filepath.Join(profile, "heap.pprof")) }
 			}
 			o.Cloud = func(ctx context.Context, socket string) *exec.Cmd {
 				return benchCloud(ctx, o.Fleet, socket)
@@ -73,7 +75,7 @@ A default run takes some minutes and a gigabyte of memory, most of it the cloud'
 	f.Uint64Var(&o.Fleet.Seed, "seed", 1, "fixes what is random")
 	f.DurationVar(&o.Due, "due", 30*time.Second, "how long leases end at real speed, ten a second; a quarter of them at most")
 	f.IntVar(&o.Minutes, "quiet-minutes", 60, "polls of the quiet fleet from which a day is told")
-	f.StringVar(&profile, "profile", "", "write CPU profiles of the full cycle and the quiet ones into this `DIR`")
+	f.StringVar(&profile, "profile", "", "write CPU profiles of the full cycle and the quiet ones, and a heap profile after them, into this `DIR`")
 	f.StringVar(&serve, "serve-cloud", "", "be the fake cloud of a run, on this socket")
 	_ = f.MarkHidden("serve-cloud") // it exists
 	return cmd
@@ -125,6 +127,14 @@ func startProfile(path string) (stop func(), err error) {
 		pprof.StopCPUProfile()
 		_ = f.Close() // a profile cut off says so to whoever reads it
 	}, nil
+}
+
+func heapProfile(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("--profile: %w", err)
+	}
+	return errors.Join(pprof.WriteHeapProfile(f), f.Close())
 }
 
 // progress tells what a long run is at: one line that changes on a terminal, else a

@@ -39,6 +39,9 @@ type Options struct {
 	// Profile starts a CPU profile of a stretch ("full", "quiet") and returns what
 	// ends it; nil: none.
 	Profile func(name string) (stop func(), err error)
+	// Heap writes a profile of what the process holds after the quiet rounds and a
+	// collection; nil: none.
+	Heap func() error
 	// Progress is told what is being measured; nil: nobody.
 	Progress func(what string)
 }

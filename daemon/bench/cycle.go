@@ -202,6 +202,11 @@ func (b *bench) quiet(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if b.Heap != nil {
+		if err := b.Heap(); err != nil {
+			return err
+		}
+	}
 	cloud, err := b.cloud.used(ctx)
 	b.result.Memory = Memory{Resident: mb(before.RSS), AfterGC: mb(after.RSS), Heap: mb(after.Anon), Peak: mb(before.Peak), Cloud: mb(cloud.RSS)}
 	return err
