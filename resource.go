@@ -297,6 +297,11 @@ type Observed struct {
 	// Instance is the instance a child was last attached to; kept after that goes.
 	Instance   ResourceID `json:"instance,omitzero"`
 	DetachedAt time.Time  `json:"detached_at,omitzero"` // first seen without a parent
+	// AttachedAt is when it was first seen on Instance; zero where it never was seen
+	// elsewhere. AttachedAfter is when it was last known not to hang there; zero
+	// where that is not known.
+	AttachedAt    time.Time `json:"attached_at,omitzero"`
+	AttachedAfter time.Time `json:"attached_after,omitzero"`
 	// Absent are the readings since it was last found, oldest first.
 	Absent []Reading `json:"absent,omitzero"`
 	Gone   *Gone     `json:"gone,omitzero"`

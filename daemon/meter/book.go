@@ -107,6 +107,7 @@ func (r *run) refresh(v *store.View) ([]string, error) {
 		if ok {
 			b.observe(key, o)
 		}
+		fold = append(fold, b.attached[key]...) // from when on they count rests on it
 	}
 	r.solve = append(r.solve, leases...)
 	for _, id := range leases {

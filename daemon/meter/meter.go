@@ -13,42 +13,59 @@ import (
 	"guard/store"
 )
 
-// payer is the lease that a resource counts to: its own, or that of the instance
+// share is whose budget a resource counts to, and from when on.
+type share struct {
+	lease        guard.Lease // none: nobody's, or as it was
+	since, taken time.Time   // as in spend.Input
+}
+
+// share finds the lease that a resource counts to: its own, or that of the instance
 // it was last attached to, open or ended, for what a lease leaves behind is still
-// its own. A thing that came under the ID of an ended one is not.
-func payer(leaseOf func(string) (guard.Lease, bool, error), o guard.Observed) (guard.Lease, bool, error) {
-	lease, ok, err := leaseOf(o.Resource.ID.Key())
+// its own until it hangs on what another claims. A thing that came under the ID of
+// an ended one is not.
+func (r *run) share(v *store.View, o guard.Observed, m guard.Metered) (share, error) {
+	lease, ok, err := v.LeaseOf(o.Resource.ID.Key())
 	if err != nil {
-		return lease, false, err
+		return share{}, err
 	}
 	if ok && !lease.Status.Open() {
 		ok = presence.SameCreation(lease.ResourceCreated, o.Resource.Created) &&
 			(lease.EndedAt.IsZero() || o.FirstSeen.Before(lease.EndedAt) || o.Gone != nil)
 	}
 	if ok {
-		return lease, true, nil
+		return share{lease: lease, taken: spend.Taken(time.Time{}, lease)}, nil
 	}
 	if o.Instance.IsZero() {
-		return guard.Lease{}, false, nil
+		return share{}, nil
 	}
-	return leaseOf(o.Instance.Key())
+	lease, ok, err = v.LeaseOf(o.Instance.Key())
+	if err != nil || !ok || !lease.Status.Open() && m.Lease != "" && m.Lease != lease.ID {
+		return share{}, err
+	}
+	instance, ok, err := v.Observed.Get(o.Instance.Key())
+	if err != nil || !ok {
+		return share{}, err // not seen yet: since when is not known
+	}
+	since := spend.Since(o, instance)
+	return share{lease, since, spend.Taken(since, lease)}, nil
 }
 
 // meter folds what changed, and what waits for a second reading of its price.
 func (r *run) meter(ctx context.Context) error {
 	var keys []string
+	var shares []share
 	err := r.ledger.View(ctx, func(v *store.View) error {
 		fold, err := r.refresh(v)
 		if err != nil {
 			return err
 		}
 		for _, key := range fold {
-			changes, err := r.changes(v, key)
+			s, changes, err := r.changes(v, key)
 			if err != nil {
 				return err
 			}
 			if changes {
-				keys = append(keys, key)
+				keys, shares = append(keys, key), append(shares, s)
 			}
 		}
 		return nil
@@ -56,40 +73,37 @@ func (r *run) meter(ctx context.Context) error {
 	if err != nil {
 		return reading(err)
 	}
-	if err := r.ledger.UpdateEach(ctx, len(keys), func(tx *store.Tx, i int) error { return r.fold(tx, keys[i]) }); err != nil {
+	if err := r.ledger.UpdateEach(ctx, len(keys), func(tx *store.Tx, i int) error { return r.fold(tx, keys[i], shares[i]) }); err != nil {
 		return fmt.Errorf("meter: write segments: %w", err)
 	}
 	return nil
 }
 
-// changes reports whether there is something to write of a resource.
-func (r *run) changes(v *store.View, key string) (bool, error) {
+// changes reports whose a resource is and whether there is something to write of it.
+func (r *run) changes(v *store.View, key string) (s share, changes bool, err error) {
 	o, ok, err := v.Observed.Get(key)
 	if err != nil || !ok {
-		return false, err
-	}
-	if len(o.Pending) > 0 {
-		return true, nil
+		return s, false, err
 	}
 	m, _, err := v.Metered.Get(key)
 	if err != nil {
-		return false, err
+		return s, false, err
 	}
-	lease, _, err := payer(v.LeaseOf, o)
-	if err != nil {
-		return false, err
+	if s, err = r.share(v, o, m); err != nil || len(o.Pending) > 0 {
+		return s, len(o.Pending) > 0, err
 	}
-	in, ok := r.input(o, m, lease)
+	in, ok := r.input(o, m, s)
 	if !ok {
-		return false, nil
+		return s, false, nil
 	}
 	r.folded++
 	folded, _ := spend.Fold(in)
-	return !reflect.DeepEqual(folded, m), nil
+	return s, !reflect.DeepEqual(folded, m), nil
 }
 
-// fold meters one resource on what the ledger has now.
-func (r *run) fold(tx *store.Tx, key string) error {
+// fold meters one resource on what the ledger has now. Whose it is may have changed
+// since the View: then its lease has, or its instance, and the next run sees to it.
+func (r *run) fold(tx *store.Tx, key string, s share) error {
 	o, ok, err := tx.Observed.Get(key)
 	if err != nil || !ok {
 		return err
@@ -98,11 +112,7 @@ func (r *run) fold(tx *store.Tx, key string) error {
 	if err != nil {
 		return err
 	}
-	lease, _, err := payer(tx.LeaseOf, o)
-	if err != nil {
-		return err
-	}
-	in, ok := r.input(o, m, lease)
+	in, ok := r.input(o, m, s)
 	if !ok {
 		return nil
 	}
@@ -127,13 +137,13 @@ func (r *run) fold(tx *store.Tx, key string) error {
 
 // input gathers what Fold judges; false for an account that is not configured,
 // whose adapter alone knows how it bills.
-func (r *run) input(o guard.Observed, m guard.Metered, lease guard.Lease) (spend.Input, bool) {
+func (r *run) input(o guard.Observed, m guard.Metered, s share) (spend.Input, bool) {
 	a, ok := r.account(o.Resource.ID.Account)
 	if !ok {
 		return spend.Input{}, false
 	}
-	return spend.Input{Observed: o, Metered: m, Lease: lease.ID, Price: lease.Price, Truths: a.Provider.Truths(),
-		Poll: a.Poll, Read: r.read(o), At: r.at.Wall, Over: r.over}, true
+	return spend.Input{Observed: o, Metered: m, Lease: s.lease.ID, Since: s.since, Taken: s.taken,
+		Price: s.lease.Price, Truths: a.Provider.Truths(), Poll: a.Poll, Read: r.read(o), At: r.at.Wall, Over: r.over}, true
 }
 
 // read is when a resource was last read and was as the ledger says: every

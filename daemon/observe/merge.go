@@ -206,7 +206,8 @@ func since(o guard.Observed, fresh guard.Resource, s sighting) time.Time {
 	return s.at
 }
 
-// attach keeps which instance a child hangs on, also after that is gone.
+// attach keeps which instance a child hangs on and since when, also after that is
+// gone. One that is back where it was last never left.
 func attach(o *guard.Observed, s sighting) {
 	if o.Resource.ID.Kind == guard.Instance {
 		return
@@ -216,11 +217,18 @@ func attach(o *guard.Observed, s sighting) {
 		parent = s.parent
 	}
 	switch {
-	case !parent.IsZero():
-		o.Instance, o.DetachedAt = parent, time.Time{}
-	case !o.Instance.IsZero() && o.DetachedAt.IsZero():
-		o.DetachedAt = s.at
+	case parent.IsZero():
+		if !o.Instance.IsZero() && o.DetachedAt.IsZero() {
+			o.DetachedAt = s.at
+		}
+		return
+	case parent != o.Instance && parent.Key() != o.Instance.Key():
+		o.AttachedAfter = s.last
+		if o.FirstSeen.Before(s.at) {
+			o.AttachedAt, o.AttachedAfter = s.at, later(o.Seen, s.last)
+		}
 	}
+	o.Instance, o.DetachedAt = parent, time.Time{}
 }
 
 // normal makes two readings of the same thing compare equal, and takes a state

@@ -40,7 +40,7 @@ type round struct {
 	parents  map[string]guard.ResourceID // instance by child, as the instances tell
 	complete map[string]bool             // scope key → listed completely
 	kinds    map[guard.Kind]bool         // false: a scope of it failed
-	unknown  bool                        // an instance names a child that was never seen nor looked for
+	unknown  bool                        // an instance names a child that has to be listed
 	doubts   []guard.ResourceID          // to be read by ID
 	unlisted []guard.ResourceID          // left out of a listing where nothing can be read by ID
 	shown    []guard.Resource            // listed in a terminal state
@@ -74,8 +74,8 @@ func (r *round) parent(id guard.ResourceID) guard.ResourceID {
 		for o, err := range r.v.Observed.All(r.l.account.Name + "/" + string(guard.Instance) + "/") {
 			if err != nil {
 				r.damage = err
-			} else if o.Live() {
-				r.family(o.Resource)
+			} else if o.Live() && r.alive[o.Resource.ID.Key()] == nil {
+				r.family(o.Resource) // as it was; those read alive tell better
 			}
 		}
 		for _, fresh := range r.alive {
@@ -157,12 +157,17 @@ func (r *round) sweep(ctx context.Context) error {
 	return nil
 }
 
-// children notes whether an instance names a child that the ledger does not know and
-// that was not looked for yet.
+// children notes whether an instance names a child that has to be listed to tell
+// whose it is: one that the ledger has elsewhere, or does not know and was not looked
+// for yet.
 func (r *round) children(instance guard.Resource) {
 	for _, c := range instance.Children {
 		key := c.ID.Key()
-		if _, known := get(r, r.src.observed, key); !known && !r.l.sought[key] {
+		o, known := get(r, r.src.observed, key)
+		switch {
+		case known:
+			r.unknown = r.unknown || o.Instance.Key() != instance.ID.Key()
+		case !r.l.sought[key]:
 			r.l.sought[key] = true
 			r.unknown = true
 		}

@@ -12,8 +12,11 @@ type Input struct {
 	Observed guard.Observed
 	// Metered is the meter's record so far; the zero value for the first time.
 	Metered guard.Metered
-	// Lease is whose budget the resource counts to from now on; "" for none.
-	Lease string
+	// Lease is whose budget the resource counts to; "" for none. What was nobody's
+	// counts to it from Since on, zero: from its beginning; what was another
+	// lease's from Taken on, which is now at the latest.
+	Lease        string
+	Since, Taken time.Time
 	// Price is the whole machine's rate as a person stated it, for an instance;
 	// the zero value where nobody did.
 	Price  guard.Rate

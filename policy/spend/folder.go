@@ -82,34 +82,38 @@ func (f *folder) cut(at time.Time) {
 func (f *folder) put(state guard.State, reported guard.Rate, at time.Time) {
 	s := guard.Segment{
 		Resource:    f.in.Observed.Resource.ID,
-		Lease:       f.in.Lease,
 		State:       state,
 		From:        at,
 		Granularity: f.in.Truths.Granularity,
 		Minimum:     f.in.Truths.Minimum,
 		Estimated:   f.estimated && at.Equal(f.start),
 	}
-	if n := len(f.life); s.Lease == "" && n > 0 {
+	if n := len(f.life); n > 0 {
 		s.Lease = f.life[n-1].Lease
 	}
 	s.Rate, s.Provisional, s.Was = f.judge(state, reported, at)
 	f.life = append(f.life, s)
 }
 
-// claim counts the segments to the lease: those that nobody's budget has yet,
-// and from now on all.
+// claim counts to the lease what is its own.
 func (f *folder) claim() {
-	if f.in.Lease == "" {
-		return
+	taken := f.in.Taken
+	if taken.IsZero() || taken.After(f.in.At) {
+		taken = f.in.At
 	}
-	for i := range f.life {
-		if f.life[i].Lease == "" {
+	for i := 0; i < len(f.life) && f.in.Lease != ""; i++ {
+		from := f.in.Since
+		switch f.life[i].Lease {
+		case f.in.Lease:
+			continue
+		case "":
+		default:
+			from = taken
+		}
+		i = f.split(i, from)
+		if !f.life[i].From.Before(from) {
 			f.life[i].Lease = f.in.Lease
 		}
-	}
-	if n := len(f.life); n > 0 && f.life[n-1].Lease != f.in.Lease && f.life[n-1].To.IsZero() {
-		f.split(n-1, f.in.At)
-		f.life[len(f.life)-1].Lease = f.in.Lease
 	}
 }
 

@@ -1,0 +1,68 @@
+package observe
+
+import (
+	"testing"
+	"time"
+
+	"guard"
+	"guard/providers/fake"
+)
+
+func TestSinceWhenADiskHangsThere(t *testing.T) {
+	b := newBench(t, nil)
+	do := func(e fake.Event) {
+		t.Helper()
+		if err := b.cloud.Do(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(on string, at, after time.Duration) {
+		t.Helper()
+		o := b.observed(guard.Volume, "v-1")
+		wantAt, wantAfter := b.cloud.At(at).Wall, b.cloud.At(after).Wall
+		if at == 0 {
+			wantAt, wantAfter = time.Time{}, time.Time{}
+		}
+		if o.Instance.ID != on || !o.AttachedAt.Equal(wantAt) || !o.AttachedAfter.Equal(wantAfter) {
+			t.Errorf("on %s since %v, not before %v; want %s, %v, %v", o.Instance.ID, o.AttachedAt, o.AttachedAfter, on, wantAt, wantAfter)
+		}
+	}
+	m := time.Minute
+	sweep := func(d time.Duration) {
+		b.loop.RequestSweep()
+		b.once(d)
+	}
+	b.once(10 * m)
+	want("i-1", 0, 0)
+	do(fake.Event{ID: "v-1", Detach: true})
+	sweep(12 * m)
+	want("i-1", 0, 0)
+	if o := b.observed(guard.Volume, "v-1"); o.DetachedAt.IsZero() {
+		t.Error("it is not detached")
+	}
+	do(fake.Event{ID: "v-1", Attach: "i-1"})
+	sweep(14 * m)
+	want("i-1", 0, 0) // back: as if it had never left
+	do(fake.Event{ID: "v-1", Attach: "i-2"})
+	b.once(15 * m) // no sweep is due, but i-2 tells of it
+	want("i-2", 15*m, 14*m)
+	if o := b.observed(guard.Volume, "v-1"); !o.DetachedAt.IsZero() {
+		t.Error("it is detached")
+	}
+	do(fake.Event{ID: "v-1", Attach: "i-1"})
+	b.once(17 * m)
+	want("i-1", 17*m, 15*m)
+
+	// One that was not listed before may have hung elsewhere until then.
+	do(fake.Event{Create: &fake.Resource{ID: "v-9", Kind: guard.Volume}})
+	do(fake.Event{ID: "v-9", Attach: "i-1"})
+	b.once(18 * m)
+	if o := b.observed(guard.Volume, "v-9"); o.Instance.ID != "i-1" || !o.AttachedAt.IsZero() || !o.AttachedAfter.Equal(b.cloud.At(17*m).Wall) {
+		t.Errorf("a new one: %+v", o)
+	}
+	calls := len(b.cloud.Calls())
+	b.once(19 * m)
+	if n := len(b.cloud.Calls()) - calls; n > 2 {
+		t.Errorf("a quiet poll makes %d calls", n)
+	}
+}
