@@ -176,6 +176,9 @@ type Metered struct {
 type Plan struct {
 	Lease     string     `json:"lease"`
 	Deadlines []Deadline `json:"deadlines,omitzero"`
+	// Family is the keys of the resources that count or have counted to the lease,
+	// but for the leased one itself.
+	Family []string `json:"family,omitzero"`
 	// Unknown tells that part of the family has no known rate or another
 	// currency, so that spend is at least what is computed.
 	Unknown  []string  `json:"unknown,omitzero"`

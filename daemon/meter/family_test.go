@@ -49,6 +49,11 @@ func TestADiskCountsToWhatItHangsOn(t *testing.T) {
 	b.see(guard.Volume, "v-1", 4*hour, cny("1", hour), b.on("i-2", 3*hour, 4*hour))
 	b.once(5 * hour)
 	want(6*hour, "63.00 CNY", "62.00 CNY")
+	for _, id := range []string{"i-1", "i-2"} {
+		if got := b.plan(id).Family; len(got) != 1 || got[0] != "lab/volume/v-1" {
+			t.Errorf("the family of %s: %v", id, got)
+		}
+	}
 	// A lease of what ended takes no money from one in force.
 	b.lease("i-3", "", 0, func(l *guard.Lease) { l.Status, l.EndedAt = guard.LeaseGone, b.wall(hour) })
 	b.see(guard.Volume, "v-1", 6*hour, cny("1", hour), b.on("i-3", 5*hour, 6*hour))

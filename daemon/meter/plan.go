@@ -15,8 +15,9 @@ import (
 
 // family is the money of one lease, and what stands behind it.
 type family struct {
-	segs  []guard.Segment
-	sight spend.Sight
+	segs    []guard.Segment
+	members []string // whose they are, but for the leased thing itself
+	sight   spend.Sight
 }
 
 // plan solves the leases whose money or word changed and those that time moves,
@@ -92,16 +93,18 @@ func (r *run) moves(v *store.View, id string) (bool, error) {
 func (r *run) family(v *store.View, lease guard.Lease, old guard.Plan) (family, error) {
 	var f family
 	var open []string // what still bills
+	own := lease.Resource.Key()
 	for _, key := range r.book.members[lease.ID] {
 		m, _, err := v.Metered.Get(key)
 		if err != nil {
 			return f, err
 		}
-		for _, s := range m.Segments {
-			if s.Lease != lease.ID {
-				continue
-			}
-			f.segs = append(f.segs, s)
+		segs := spend.Of(lease.ID, m)
+		f.segs = append(f.segs, segs...)
+		if len(segs) > 0 && key != own {
+			f.members = append(f.members, key)
+		}
+		for _, s := range segs {
 			if !s.From.Before(r.at.Wall) {
 				r.book.restless[lease.ID] = true // what it lacks grows when that begins
 			}
@@ -136,7 +139,7 @@ func (r *run) family(v *store.View, lease guard.Lease, old guard.Plan) (family, 
 func (r *run) solved(lease guard.Lease, f family, old guard.Plan, known bool) guard.Plan {
 	r.work.solved++
 	at := r.at.Wall
-	next := guard.Plan{Lease: lease.ID, SolvedAt: at}
+	next := guard.Plan{Lease: lease.ID, Family: f.members, SolvedAt: at}
 	if !lease.ExpiresAt.IsZero() {
 		d := guard.Deadline{Reason: guard.DeadlineExpiry, Limit: lease.ExpiresAt, Due: lease.ExpiresAt,
 			Basis: lease.ExpiresAt.UTC().Format(time.RFC3339)}
@@ -264,6 +267,9 @@ func plain(p guard.Plan) guard.Plan {
 	p.Deadlines = ds
 	if len(p.Unknown) == 0 {
 		p.Unknown = nil
+	}
+	if len(p.Family) == 0 {
+		p.Family = nil
 	}
 	return p
 }
