@@ -39,11 +39,21 @@ type line struct {
 	channel Channel
 	limits  Limited // nil: no pace, no digests
 	name    string
+	pending queue
 
 	loaded   bool
 	state    state         // as in the ledger, in calendar time
 	until    guard.Instant // state.Until and LastPost on the clock that never steps
 	lastPost guard.Instant
+	taken    *taken // not on record yet
+}
+
+// taken is a post that the channel has acknowledged. Its receipt is written with
+// the intent of the next post, before which nothing else goes out: to a crash that is
+// the same as one right after the answer, and to the disk half the work.
+type taken struct {
+	post
+	posted guard.Posted
 }
 
 func (c *line) pace() time.Duration {
@@ -55,35 +65,36 @@ func (c *line) pace() time.Duration {
 
 // safely is run, on a goroutine of its own: a channel that panics must not take
 // guardd and the other channels with it.
-func (c *line) safely(ctx context.Context, at guard.Instant, pending []guard.Message) (next guard.Instant, err error) {
+func (c *line) safely(ctx context.Context, at guard.Instant) (next guard.Instant, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			c.loop.log.Error("channel panicked", "channel", c.name, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-			c.loaded = false // begin from what is durable
 			next, err = at.Add(mostFailing), fmt.Errorf("%w: channel %s panicked; tried again in %s", guard.ErrUnavailable, c.name, mostFailing)
+			err = errors.Join(err, c.settle(ctx, at))
+			c.loaded = false // begin from what is durable
 		}
 	}()
-	return c.run(ctx, at, pending)
+	return c.run(ctx, at)
 }
 
 // run delivers what is due and tells when to run again; zero: when something comes.
-func (c *line) run(ctx context.Context, at guard.Instant, pending []guard.Message) (guard.Instant, error) {
+func (c *line) run(ctx context.Context, at guard.Instant) (guard.Instant, error) {
 	if err := c.load(ctx, at); err != nil {
 		return guard.Instant{}, err
 	}
 	for n := 0; ; n++ {
-		p, ok, wake := c.pick(at, pending)
-		if !ok {
-			return wake, nil
+		p, ok, wake := c.pick(at)
+		if ok && n == burst {
+			ok, wake = false, at
 		}
-		if n == burst {
-			return at, nil
+		if !ok {
+			return wake, c.settle(ctx, at)
 		}
 		changed, err := c.deliver(ctx, at, p)
 		if err != nil {
-			return guard.Instant{}, err
+			return guard.Instant{}, errors.Join(err, c.settle(ctx, at))
 		}
-		pending = replace(pending, p.members, changed)
+		c.pending.replace(p.members, changed)
 	}
 }
 
@@ -111,25 +122,13 @@ func (c *line) load(ctx context.Context, at guard.Instant) error {
 	return nil
 }
 
-// replace gives pending with the old messages taken out and the new ones put in.
-func replace(pending, old, new []guard.Message) []guard.Message {
-	gone := map[string]bool{}
-	for _, m := range old {
-		gone[m.ID] = true
-	}
-	out := make([]guard.Message, 0, len(pending))
-	for _, m := range pending {
-		if !gone[m.ID] {
-			out = append(out, m)
-		}
-	}
-	return append(out, new...)
-}
-
 // deliver looks where that is needed, then posts. It returns those of the
 // members that still wait.
 func (c *line) deliver(ctx context.Context, at guard.Instant, p post) ([]guard.Message, error) {
 	if p.look {
+		if err := c.settle(ctx, at); err != nil {
+			return nil, err
+		}
 		done, rest, err := c.look(ctx, at, &p)
 		if done || err != nil {
 			return rest, err
@@ -152,7 +151,7 @@ func (c *line) deliver(ctx context.Context, at guard.Instant, p post) ([]guard.M
 	// The answer counts even where guardd is stopping.
 	ctx = context.WithoutCancel(ctx)
 	if failed == nil {
-		return nil, c.acknowledge(ctx, at, p, posted)
+		return nil, c.take(ctx, at, p, posted)
 	}
 	return c.failed(ctx, at, p, thread, failed)
 }
@@ -172,7 +171,7 @@ func (c *line) look(ctx context.Context, at guard.Instant, p *post) (done bool, 
 	posted, found, failed := c.channel.Find(call, m, thread)
 	cancel()
 	if failed == nil && found {
-		return true, nil, c.acknowledge(context.WithoutCancel(ctx), at, *p, posted)
+		return true, nil, c.take(ctx, at, *p, posted)
 	}
 	if failed != nil {
 		c.loop.log.Warn("message not looked up", "channel", c.name, "message", p.id, "error", failed.Error())
@@ -230,6 +229,11 @@ func (c *line) intend(ctx context.Context, at guard.Instant, p post) (out post, 
 	}
 	err = c.loop.ledger.Update(ctx, func(tx *store.Tx) error {
 		out, thread = post{id: p.id}, ""
+		if c.taken != nil {
+			if err := c.receipt(tx, at, c.taken, 0); err != nil {
+				return err
+			}
+		}
 		err := each(tx, p.members, func(m *guard.Message, i int) {
 			m.Attempts++
 			m.Uncertain, m.Batch = true, batch
@@ -247,6 +251,7 @@ func (c *line) intend(ctx context.Context, at guard.Instant, p post) (out post, 
 		return tx.SetValue(stateName(c.name), s)
 	})
 	if err == nil {
+		c.settled()
 		c.state, c.lastPost = s, at
 	}
 	return out, thread, err
@@ -274,42 +279,70 @@ func each(tx *store.Tx, ms []guard.Message, change func(m *guard.Message, i int)
 	return nil
 }
 
-// acknowledge moves the members to the archive with the channel's receipt. It
-// may take two transactions; a member left over by a crash between them is found
-// in the history.
-func (c *line) acknowledge(ctx context.Context, at guard.Instant, p post, posted guard.Posted) error {
+// take is what follows from a channel's acknowledgement.
+func (c *line) take(ctx context.Context, at guard.Instant, p post, posted guard.Posted) error {
 	s := c.state
 	s.LastAck = at.Wall
 	s.Wait, s.Until, s.Failures, s.Error, s.ErrorAt = "", time.Time{}, 0, "", time.Time{}
-	err := c.loop.ledger.UpdateEach(ctx, len(p.members), func(tx *store.Tx, i int) error {
-		if i == 0 {
-			if err := tx.SetValue(stateName(c.name), s); err != nil {
-				return err
-			}
-		}
-		m, ok, err := tx.Outbox.Get(p.members[i].ID)
-		if err != nil || !ok {
-			return err
-		}
-		m.Acked, m.Receipt = at.Wall, posted.Receipt
-		m.Uncertain, m.Looks, m.LastError, m.NextTry = false, 0, "", time.Time{}
-		if m.Thread != "" && m.Batch == "" && posted.Thread != "" {
-			if err := tx.SetValue(threadName(c.name, m.Thread), posted.Thread); err != nil {
-				return err
-			}
-		}
-		return tx.Sent(m)
+	c.state, c.until = s, guard.Instant{}
+	c.taken = &taken{p, posted}
+	if p.digest() {
+		return c.settle(ctx, at)
+	}
+	return nil
+}
+
+// settle puts on record what was taken last. A digest may take two transactions; a
+// member left over by a crash between them is found in the history.
+func (c *line) settle(ctx context.Context, at guard.Instant) error {
+	if c.taken == nil {
+		return nil
+	}
+	t := c.taken
+	// It was told, even where guardd is stopping.
+	err := c.loop.ledger.UpdateEach(context.WithoutCancel(ctx), len(t.members), func(tx *store.Tx, i int) error {
+		return c.receipt(tx, at, t, i)
 	})
 	if err != nil {
-		return fmt.Errorf("notify %s: keep the receipt of %s: %w", c.name, p.id, err)
+		c.taken, c.loaded = nil, false // begin from what is durable
+		return fmt.Errorf("notify %s: keep the receipt of %s: %w", c.name, t.id, err)
 	}
-	c.state, c.until = s, guard.Instant{}
-	for _, m := range p.members {
+	c.settled()
+	return nil
+}
+
+// receipt moves a member to the archive with the channel's receipt.
+func (c *line) receipt(tx *store.Tx, at guard.Instant, t *taken, i int) error {
+	if i == 0 {
+		if err := tx.SetValue(stateName(c.name), c.state); err != nil {
+			return err
+		}
+	}
+	m, ok, err := tx.Outbox.Get(t.members[i].ID)
+	if err != nil || !ok {
+		return err
+	}
+	m.Acked, m.Receipt = at.Wall, t.posted.Receipt
+	m.Uncertain, m.Looks, m.LastError, m.NextTry = false, 0, "", time.Time{}
+	if m.Thread != "" && m.Batch == "" && t.posted.Thread != "" {
+		if err := tx.SetValue(threadName(c.name, m.Thread), t.posted.Thread); err != nil {
+			return err
+		}
+	}
+	return tx.Sent(m)
+}
+
+// settled tells who waits for it that people have been told.
+func (c *line) settled() {
+	if c.taken == nil {
+		return
+	}
+	for _, m := range c.taken.members {
 		if m.Release != "" && len(m.About) > 0 {
 			c.loop.kick("release/" + m.About[0].Account)
 		}
 	}
-	return nil
+	c.taken = nil
 }
 
 // failed records why a post failed, and what that means for the message and for

@@ -69,6 +69,9 @@ type Loop struct {
 	log    *slog.Logger
 	kick   func(loop string)
 	lines  []*line
+
+	version store.Version // of the outbox as the lines have it
+	damaged error         // what of it cannot be read
 }
 
 // New makes the loop for the channels. kick makes another loop due: an
@@ -85,7 +88,7 @@ func New(ledger *store.Ledger, log *slog.Logger, kick func(loop string), channel
 	l := &Loop{ledger: ledger, log: log, kick: kick}
 	for _, c := range channels {
 		limits, _ := c.(Limited)
-		l.lines = append(l.lines, &line{loop: l, channel: c, limits: limits, name: c.Name()})
+		l.lines = append(l.lines, &line{loop: l, channel: c, limits: limits, name: c.Name(), pending: newQueue()})
 	}
 	return l
 }
@@ -97,37 +100,58 @@ func (l *Loop) Name() string { return "notify" }
 // pace, several for one that has none. Channels do not wait for each other's
 // answers, and a failing one does not hold up the others.
 func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error) {
-	pending, damaged, err := l.pending(ctx)
-	if err != nil {
+	if err := l.refresh(ctx); err != nil {
 		return guard.Instant{}, err
 	}
 	nexts := make([]guard.Instant, len(l.lines))
 	errs := make([]error, len(l.lines), len(l.lines)+1)
 	var wg sync.WaitGroup
 	for i, c := range l.lines {
-		wg.Go(func() { nexts[i], errs[i] = c.safely(ctx, at, pending[c.name]) })
+		wg.Go(func() { nexts[i], errs[i] = c.safely(ctx, at) })
 	}
 	wg.Wait()
 	next := guard.Earliest(append(nexts, at.Add(idle))...)
-	return next, errors.Join(append(errs, damaged)...)
+	return next, errors.Join(append(errs, l.damaged)...)
 }
 
-// pending reads the outbox. A record that cannot be read is reported and stays;
-// the others are told all the same.
-func (l *Loop) pending(ctx context.Context) (byChannel map[string][]guard.Message, damaged, err error) {
-	byChannel = map[string][]guard.Message{}
-	var errs []error
-	err = l.ledger.View(ctx, func(v *store.View) error {
-		clear(byChannel)
-		errs = nil
-		for m, err := range v.Outbox.All("") {
-			if err != nil {
-				errs = append(errs, err)
-				continue
-			}
-			byChannel[m.Channel] = append(byChannel[m.Channel], m)
+// refresh brings what the lines have of the outbox up to date. A record that cannot
+// be read is reported and stays; the others are told all the same.
+func (l *Loop) refresh(ctx context.Context) error {
+	return l.ledger.View(ctx, func(v *store.View) error {
+		keys, known := v.Outbox.Changed(l.version)
+		if !known || l.damaged != nil {
+			l.reread(v)
+			return nil
 		}
+		for _, key := range keys {
+			m, ok, err := v.Outbox.Get(key)
+			l.damaged = errors.Join(l.damaged, err)
+			for _, c := range l.lines {
+				c.pending.remove(key)
+				if ok && m.Channel == c.name {
+					c.pending.put(m)
+				}
+			}
+		}
+		l.version = v.Version()
 		return nil
 	})
-	return byChannel, errors.Join(errs...), err
+}
+
+// reread begins with the whole outbox.
+func (l *Loop) reread(v *store.View) {
+	byChannel := map[string]queue{}
+	for _, c := range l.lines {
+		c.pending = newQueue()
+		byChannel[c.name] = c.pending
+	}
+	var damaged []error
+	for m, err := range v.Outbox.All("") {
+		if err != nil {
+			damaged = append(damaged, err)
+		} else if q, ok := byChannel[m.Channel]; ok {
+			q.put(m)
+		}
+	}
+	l.damaged, l.version = errors.Join(damaged...), v.Version()
 }

@@ -1,8 +1,6 @@
 package notify
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"guard"
@@ -34,49 +32,27 @@ func (p post) digest() bool { return len(p.members) > 1 || p.members[0].Batch !=
 
 // pick chooses the next post of a channel, or tells when there may be one; a zero
 // wake means that nothing waits.
-func (c *line) pick(at guard.Instant, pending []guard.Message) (p post, ok bool, wake guard.Instant) {
-	if len(pending) == 0 {
+func (c *line) pick(at guard.Instant) (p post, ok bool, wake guard.Instant) {
+	if c.pending.len() == 0 {
 		return post{}, false, guard.Instant{}
 	}
-	held := at.Before(c.until)
-	if held && c.state.Wait != waitRefused {
+	if at.Before(c.until) && c.state.Wait != waitRefused {
 		return post{}, false, c.until
 	}
 	if pace := c.lastPost.Add(c.pace()); !c.lastPost.IsZero() && at.Before(pace) {
 		return post{}, false, pace
 	}
-	var due []guard.Message
-	for _, m := range pending {
-		wait := m.NextTry.Sub(at.Wall)
-		switch {
-		case held && m.Attempts > 0:
-			wake = guard.Earliest(wake, c.until)
-		case !m.NextTry.IsZero() && wait > 0 && wait <= maxWait:
-			wake = guard.Earliest(wake, at.Add(wait))
-		default:
-			due = append(due, m)
-		}
-	}
-	slices.SortFunc(due, func(a, b guard.Message) int {
-		switch {
-		case a.Urgent && !b.Urgent:
-			return -1
-		case b.Urgent && !a.Urgent:
-			return 1
-		}
-		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
-	})
-	groups := map[string][]guard.Message{}
+	var groups map[string][]guard.Message
 	if c.limits != nil {
-		for _, m := range due {
-			if key := groupKey(m); key != "" && !m.Uncertain {
-				groups[key] = append(groups[key], m)
-			}
-		}
+		groups = c.groups(at)
 	}
-	for _, m := range due {
+	for m := range c.pending.all() {
+		if waits := c.waits(at, m); !waits.IsZero() {
+			wake = guard.Earliest(wake, waits)
+			continue
+		}
 		if m.Uncertain {
-			return again(m, due), true, at
+			return c.again(at, m), true, at
 		}
 		group := groups[groupKey(m)]
 		if wait := gathering(at, m, group); wait > 0 {
@@ -93,14 +69,37 @@ func (c *line) pick(at guard.Instant, pending []guard.Message) (p post, ok bool,
 	return post{}, false, wake
 }
 
+// waits is until when a message is not posted; zero where it is due.
+func (c *line) waits(at guard.Instant, m guard.Message) guard.Instant {
+	wait := m.NextTry.Sub(at.Wall)
+	switch {
+	case at.Before(c.until) && m.Attempts > 0:
+		return c.until
+	case !m.NextTry.IsZero() && wait > 0 && wait <= maxWait:
+		return at.Add(wait)
+	}
+	return guard.Instant{}
+}
+
+// groups are the messages due that may be told in one post.
+func (c *line) groups(at guard.Instant) map[string][]guard.Message {
+	groups := map[string][]guard.Message{}
+	for m := range c.pending.all() {
+		if key := groupKey(m); key != "" && !m.Uncertain && c.waits(at, m).IsZero() {
+			groups[key] = append(groups[key], m)
+		}
+	}
+	return groups
+}
+
 // again is the post that m went out with, as it was.
-func again(m guard.Message, due []guard.Message) post {
+func (c *line) again(at guard.Instant, m guard.Message) post {
 	if m.Batch == "" {
 		return post{members: []guard.Message{m}, id: m.ID, look: true}
 	}
 	p := post{id: m.Batch, look: true}
-	for _, other := range due {
-		if other.Uncertain && other.Batch == m.Batch {
+	for other := range c.pending.all() {
+		if other.Uncertain && other.Batch == m.Batch && c.waits(at, other).IsZero() {
 			p.members = append(p.members, other)
 		}
 	}
