@@ -30,7 +30,7 @@ func (v *verifier) tree(id uint64, depth int, within bounds, fn entry) error {
 	if depth > depthMost {
 		return bad("is damaged: its pages are nested more than %d deep", depthMost)
 	}
-	p, err := v.load(id)
+	p, err := v.load(id, depth)
 	if err != nil {
 		return err
 	}
@@ -168,11 +168,12 @@ func (v *verifier) tables(name, value []byte, bucket bool, depth int) error {
 	if !bucket {
 		return bad("is damaged: a record lies outside of the tables")
 	}
+	s := sealerOf(string(name))
 	return v.bucket(value, depth, func(key, value []byte, bucket bool, _ int) error {
 		if bucket {
 			return bad("is damaged: table %s has a table inside", name)
 		}
-		if _, err := unseal(string(name), string(key), value); err != nil {
+		if _, ok := s.open(key, value); !ok {
 			return bad("is damaged: record %q in table %s does not match its checksum", key, name)
 		}
 		return nil

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"runtime/debug"
-	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -23,27 +22,47 @@ const sumSize = 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sum covers where the value is, too: a page that ended up in the wrong place
-// does not pass.
-func sum(table, key string, value []byte) uint32 {
-	s := crc32.Update(0, castagnoli, []byte(table))
-	s = crc32.Update(s, castagnoli, []byte{0})
-	s = crc32.Update(s, castagnoli, []byte(key))
-	s = crc32.Update(s, castagnoli, []byte{0})
-	return crc32.Update(s, castagnoli, value)
+// sealer makes the checksums of one table. They cover where the value is, too: a page
+// that ended up in the wrong place does not pass.
+type sealer uint32
+
+func sealerOf(table string) sealer {
+	return sealer(crc32.Update(0, castagnoli, append([]byte(table), 0)))
 }
 
-func seal(table, key string, value []byte) []byte {
-	out := binary.BigEndian.AppendUint32(make([]byte, 0, sumSize+len(value)), sum(table, key, value))
+var nul = []byte{0}
+
+func (s sealer) sum(key, value []byte) uint32 {
+	c := crc32.Update(uint32(s), castagnoli, key)
+	c = crc32.Update(c, castagnoli, nul)
+	return crc32.Update(c, castagnoli, value)
+}
+
+func (s sealer) seal(key, value []byte) []byte {
+	out := binary.BigEndian.AppendUint32(make([]byte, 0, sumSize+len(value)), s.sum(key, value))
 	return append(out, value...)
 }
 
-// unseal gives a copy of the value.
-func unseal(table, key string, stored []byte) ([]byte, error) {
-	if len(stored) < sumSize || binary.BigEndian.Uint32(stored) != sum(table, key, stored[sumSize:]) {
-		return nil, fmt.Errorf("%w: record %q in the ledger's table %s does not match its checksum", guard.ErrDamaged, key, table)
+// open gives the value, which is a part of what is stored; false where that does not
+// match its checksum.
+func (s sealer) open(key, stored []byte) ([]byte, bool) {
+	if len(stored) < sumSize || binary.BigEndian.Uint32(stored) != s.sum(key, stored[sumSize:]) {
+		return nil, false
 	}
-	return append([]byte{}, stored[sumSize:]...), nil
+	return stored[sumSize:], true
+}
+
+func unsealed(table string, key []byte) error {
+	return fmt.Errorf("%w: record %q in the ledger's table %s does not match its checksum", guard.ErrDamaged, key, table)
+}
+
+// unseal gives a copy of the value.
+func unseal(table string, key, stored []byte) ([]byte, error) {
+	value, ok := sealerOf(table).open(key, stored)
+	if !ok {
+		return nil, unsealed(table, key)
+	}
+	return append([]byte{}, value...), nil
 }
 
 // touch runs fn, which reads or writes the mapped file, and turns a panic of
@@ -85,7 +104,7 @@ func (b *Backend) get(tx *bbolt.Tx, name, key string) (value []byte, err error) 
 		if stored == nil {
 			return nil
 		}
-		value, err = unseal(name, key, stored)
+		value, err = unseal(name, []byte(key), stored)
 		return err
 	})
 	return value, err
@@ -100,53 +119,72 @@ type reader struct {
 
 func (r *reader) Get(table, key string) ([]byte, error) { return r.b.get(r.tx, table, key) }
 
-type pair struct {
-	key   string
-	value []byte
+// rows are some of a table's, copied out of the map.
+type rows struct {
+	b   []byte // their keys and values, one after the other
+	end []int  // of each key and each value in it
+}
+
+func (r *rows) add(b []byte) {
+	r.b = append(r.b, b...)
+	r.end = append(r.end, len(r.b))
+}
+
+func (r *rows) len() int { return len(r.end) / 2 }
+
+func (r *rows) row(i int) (key string, value []byte) {
+	from := 0
+	if i > 0 {
+		from = r.end[2*i-1]
+	}
+	return string(r.b[from:r.end[2*i]]), r.b[r.end[2*i]:r.end[2*i+1]:r.end[2*i+1]]
 }
 
 // scanMost is how many rows are copied out at a time.
 const scanMost = 256
 
 func (r *reader) Scan(name, prefix, after string, fn func(string, []byte) bool) error {
+	var some rows
 	for {
 		if err := r.ctx.Err(); err != nil {
 			return fmt.Errorf("ledger %s: %w", r.b.path, err)
 		}
-		pairs, bad := r.chunk(name, prefix, after)
-		for _, p := range pairs {
-			if !fn(p.key, p.value) {
+		bad := r.chunk(&some, name, prefix, after)
+		for i := range some.len() {
+			key, value := some.row(i)
+			if !fn(key, value) {
 				return nil
 			}
-			after = p.key
+			after = key
 		}
-		if bad != nil || len(pairs) < scanMost {
+		if bad != nil || some.len() < scanMost {
 			return bad
 		}
 	}
 }
 
-func (r *reader) chunk(name, prefix, after string) (pairs []pair, err error) {
-	err = r.b.touch("read", func() error {
+func (r *reader) chunk(some *rows, name, prefix, after string) error {
+	some.b, some.end = some.b[:0], some.end[:0]
+	return r.b.touch("read", func() error {
 		t := table(r.tx, name)
 		if t == nil {
 			return nil
 		}
-		c := t.Cursor()
+		c, s := t.Cursor(), sealerOf(name)
 		key, stored := c.Seek([]byte(max(prefix, after)))
 		if after != "" && string(key) == after {
 			key, stored = c.Next()
 		}
-		for ; key != nil && bytes.HasPrefix(key, []byte(prefix)) && len(pairs) < scanMost; key, stored = c.Next() {
-			value, err := unseal(name, string(key), stored)
-			if err != nil {
-				return err
+		for ; key != nil && bytes.HasPrefix(key, []byte(prefix)) && some.len() < scanMost; key, stored = c.Next() {
+			value, ok := s.open(key, stored)
+			if !ok {
+				return unsealed(name, key)
 			}
-			pairs = append(pairs, pair{string(key), value})
+			some.add(key)
+			some.add(value)
 		}
 		return nil
 	})
-	return pairs, err
 }
 
 func (r *reader) Last(name string) (key string, value []byte, err error) {
@@ -159,8 +197,8 @@ func (r *reader) Last(name string) (key string, value []byte, err error) {
 		if k == nil {
 			return nil
 		}
-		key = string(slices.Clone(k))
-		value, err = unseal(name, key, stored)
+		key = string(k)
+		value, err = unseal(name, k, stored)
 		return err
 	})
 	return key, value, err

@@ -55,7 +55,7 @@ func verify(ctx context.Context, f *os.File) error {
 	if err != nil {
 		return pathError("read", f.Name(), err)
 	}
-	v := &verifier{ctx: ctx, f: f, size: info.Size(), seen: map[uint64]bool{}}
+	v := &verifier{ctx: ctx, f: f, size: info.Size()}
 	if err := v.file(); err != nil {
 		if !errors.Is(err, guard.ErrDamaged) {
 			return err
@@ -87,7 +87,10 @@ type verifier struct {
 	size int64
 	page int64 // the page size
 	end  uint64
-	seen map[uint64]bool
+	seen []bool // by page
+	// levels are the pages that are being looked at, by their depth in the tree: one
+	// of each, which the next of its depth takes the place of.
+	levels [depthMost + 3][]byte
 }
 
 // header is what one of the two meta pages says.
@@ -103,9 +106,13 @@ func (v *verifier) file() error {
 		return err
 	}
 	v.page, v.end = int64(h.page), h.high
+	if h.high < 2 {
+		return bad("is damaged: it has %d pages and its headers alone are two", h.high)
+	}
 	if need := int64(h.high) * v.page; h.high > uint64(v.size) || need > v.size {
 		return bad("is cut off: it has %d bytes and its pages need %d", v.size, need)
 	}
+	v.seen = make([]bool, v.end)
 	v.seen[0], v.seen[1] = true, true
 	if err := v.freelist(h.free); err != nil {
 		return err
@@ -192,27 +199,40 @@ func (v *verifier) claim(id, overflow uint64) error {
 	return nil
 }
 
-// load reads a page with what overflows from it.
-func (v *verifier) load(id uint64) (page, error) {
+// load reads a page with what overflows from it, for a depth of the tree.
+func (v *verifier) load(id uint64, depth int) (page, error) {
 	if err := v.ctx.Err(); err != nil {
 		return page{}, fmt.Errorf("verify the ledger: %w", err)
 	}
 	if id < 2 || id >= v.end {
 		return page{}, bad("is damaged: it points to page %d, outside of its %d pages", id, v.end)
 	}
-	head := make([]byte, headerSize)
-	if err := v.read(head, int64(id)*v.page); err != nil {
+	b := v.room(depth, v.page)
+	if err := v.read(b, int64(id)*v.page); err != nil {
 		return page{}, err
 	}
-	p := pageOf(id, head)
+	p := pageOf(id, b)
 	if p.id != id {
 		return page{}, bad("is damaged: page %d says that it is page %d", id, p.id)
 	}
 	if err := v.claim(id, uint64(p.overflow)); err != nil {
 		return page{}, err
 	}
-	p.data = make([]byte, (int64(p.overflow)+1)*v.page)
-	return p, v.read(p.data, int64(id)*v.page)
+	if p.overflow > 0 {
+		b = v.room(depth, (int64(p.overflow)+1)*v.page)
+		if err := v.read(b, int64(id)*v.page); err != nil {
+			return page{}, err
+		}
+	}
+	p.data = b
+	return p, nil
+}
+
+func (v *verifier) room(depth int, size int64) []byte {
+	if int64(cap(v.levels[depth])) < size {
+		v.levels[depth] = make([]byte, size)
+	}
+	return v.levels[depth][:size]
 }
 
 // freelist proves a stored list of free pages: bbolt reads one where there is one.
@@ -220,7 +240,7 @@ func (v *verifier) freelist(id uint64) error {
 	if id == noFreelist {
 		return nil
 	}
-	p, err := v.load(id)
+	p, err := v.load(id, 0)
 	if err != nil {
 		return err
 	}

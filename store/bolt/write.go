@@ -194,7 +194,7 @@ func (w *writer) apply() error {
 			if value == nil {
 				err = t.Delete([]byte(p.key))
 			} else {
-				err = t.Put([]byte(p.key), seal(p.table, p.key, value))
+				err = t.Put([]byte(p.key), sealerOf(p.table).seal([]byte(p.key), value))
 			}
 			if err != nil {
 				return err
