@@ -28,23 +28,62 @@ type Rate struct {
 	Source string `json:"source,omitzero"`
 }
 
-// maxHourly is the whole-machine price per hour above which a number is noise,
-// not a price, in any currency we know GPU rents in.
+// maxHourly is the whole-machine price per hour from which on a number is noise,
+// not a price, in any currency we know GPU rents in: ten to maxHourlyDigits.
 var maxHourly = big.NewRat(1_000_000_000, 1)
+
+const maxHourlyDigits = 9
+
+// maxUnits is how long a number of units may be, in bytes.
+const maxUnits = 20
 
 // Known reports whether spend can be computed with the rate.
 func (r Rate) Known() bool {
 	if !r.Amount.IsSet() || r.Per <= 0 || r.Amount.IsNegative() {
 		return false
 	}
-	u := r.units()
-	if u.Sign() <= 0 {
+	units, plain := decimal(r.Units)
+	plain = plain && len(r.Units) <= maxUnits
+	if r.Units != "" && !plain && r.units().Sign() <= 0 {
 		return false
 	}
 	if r.Amount.IsZero() {
 		return r.Free
 	}
+	// This is asked all the time, so what few digits tell is not worked out.
+	if amount, ok := decimal(r.Amount.a.Number()); ok && (plain || r.Units == "") && amount+units+perHour(r.Per) <= maxHourlyDigits {
+		return true
+	}
 	return r.over(time.Hour).Cmp(maxHourly) < 0
+}
+
+// decimal reads a number above zero of digits and a point alone: it is below ten to
+// the returned number of digits.
+func decimal(s string) (digits int, ok bool) {
+	if len(s) > maxWhole+1+maxFraction {
+		return 0, false
+	}
+	points := 0
+	for _, c := range []byte(s) {
+		switch {
+		case c == '.':
+			points++
+		case c < '0' || c > '9':
+			return 0, false
+		case points == 0 && (digits > 0 || c != '0'):
+			digits++
+		}
+		ok = ok || c > '0'
+	}
+	return digits, ok && points <= 1
+}
+
+// perHour is a number of digits such that an hour has at most ten to it periods.
+func perHour(period time.Duration) (digits int) {
+	for ; period < time.Hour; period *= 10 {
+		digits++
+	}
+	return digits
 }
 
 // Currency is the rate's currency; "" where it has none.
@@ -80,7 +119,7 @@ func (r Rate) units() *big.Rat {
 	if r.Units == "" {
 		return big.NewRat(1, 1)
 	}
-	if len(r.Units) > 20 || strings.ContainsAny(r.Units, "eE/") {
+	if len(r.Units) > maxUnits || strings.ContainsAny(r.Units, "eE/") {
 		return new(big.Rat)
 	}
 	u, ok := new(big.Rat).SetString(r.Units)
@@ -111,6 +150,9 @@ func (r Rate) Lasts(m Money) (time.Duration, bool) {
 // Same reports whether two rates bill the same, whoever quoted them. Two
 // unknown rates are the same.
 func (r Rate) Same(o Rate) bool {
+	if r == o {
+		return true
+	}
 	if !r.Known() || !o.Known() {
 		return r.Known() == o.Known()
 	}
