@@ -57,6 +57,7 @@ type Backend struct {
 	waiting atomic.Int64 // updates on their way to mu
 	mu      sync.Mutex   // held while a function of an update runs, and to commit
 	batch   *batch       // nil: none is open
+	commits int          // so far; mu guards it, too
 	closed  atomic.Bool
 	// broken is why nothing works any more, once the file failed beneath us.
 	broken atomic.Pointer[error]

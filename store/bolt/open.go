@@ -65,6 +65,7 @@ func open(ctx context.Context, path string, opt Options) (*Backend, error) {
 		return nil, err
 	}
 	b.db.AllocSize = allocSize
+	b.shed() // opening looked at every page
 	noteHolder(path)
 	return b, nil
 }

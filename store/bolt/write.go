@@ -99,6 +99,9 @@ func (b *Backend) commit() {
 	}
 	id := t.tx.ID()
 	t.err = b.touch("write", t.tx.Commit)
+	if b.commits++; b.commits%shedEvery == 0 {
+		b.shed()
+	}
 	if t.err == nil || errors.Is(t.err, guard.ErrDamaged) {
 		return
 	}
