@@ -52,6 +52,7 @@ type Options struct {
 // Daemon is one running guard: Options wired together.
 type Daemon struct {
 	o     Options
+	time  *timekeeper
 	sched *Scheduler
 	api   http.Handler
 	gen   atomic.Pointer[generation]
@@ -63,8 +64,13 @@ type Daemon struct {
 // wires the loops. It reads each account's identity; an account that cannot be
 // reached is watched all the same, two with one identity are refused.
 func New(ctx context.Context, o Options) (*Daemon, error) {
-	d := &Daemon{o: o, sched: NewScheduler(o.Log)}
-	at := o.Now()
+	d := &Daemon{o: o}
+	var err error
+	if d.time, err = keepTime(ctx, o.Ledger, o.Boot, o.Now(), d.accountNames); err != nil {
+		return nil, err
+	}
+	d.sched = NewScheduler(o.Log, d.time.Believe)
+	at := d.now()
 	g, err := d.build(guard.WithInstant(ctx, at), o.Config)
 	if err != nil {
 		return nil, err
@@ -75,8 +81,9 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	d.api = api.New(api.Options{
 		Ledger:       o.Ledger,
 		Account:      func(name string) (*providers.Account, bool) { return d.gen.Load().account(name) },
-		AccountNames: func() []string { return d.gen.Load().names() },
-		Now:          o.Now,
+		AccountNames: d.accountNames,
+		Now:          d.now,
+		Doubt:        func() bool { return d.time.Belief().Doubt },
 		Kick:         d.sched.Kick,
 		Rules:        func() policy.Rules { return d.gen.Load().config.Rules },
 		Location:     func() *time.Location { return d.gen.Load().config.TimeZone },
@@ -91,6 +98,21 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	})
 	return d, nil
 }
+
+// accountNames are those of the configuration in force, or to come.
+func (d *Daemon) accountNames() []string {
+	if g := d.gen.Load(); g != nil {
+		return g.names()
+	}
+	names := make([]string, len(d.o.Config.Accounts))
+	for i, a := range d.o.Config.Accounts {
+		names[i] = a.Name
+	}
+	return names
+}
+
+// now is the time that guard goes by.
+func (d *Daemon) now() guard.Instant { return d.time.Believe(d.o.Now()) }
 
 // Handler is the HTTP API.
 func (d *Daemon) Handler() http.Handler { return d.api }
@@ -111,7 +133,7 @@ func (d *Daemon) Reload(ctx context.Context) error {
 	}
 	d.reloading.Lock()
 	defer d.reloading.Unlock()
-	at := d.o.Now()
+	at := d.now()
 	ctx = guard.WithInstant(ctx, at)
 	g, err := d.reload(ctx)
 	if err != nil {
@@ -146,7 +168,7 @@ func (d *Daemon) reload(ctx context.Context) (*generation, error) {
 // dooms refuses a generation whose rules would end what the present ones spare:
 // one slip in a file must not end a night's work (law 8).
 func (d *Daemon) dooms(ctx context.Context, g *generation) error {
-	at := d.o.Now()
+	at := d.now()
 	spared, err := d.gen.Load().decide.Doomed(ctx, at)
 	if err != nil {
 		return err
@@ -189,7 +211,7 @@ func (d *Daemon) adopt(ctx context.Context, g *generation, at guard.Instant) err
 const late = 2 * time.Minute
 
 // Healthy reports whether every loop runs in time.
-func (d *Daemon) Healthy() bool { return d.health(d.o.Now()).OK }
+func (d *Daemon) Healthy() bool { return d.health(d.now()).OK }
 
 // health tells how the loops run, without touching the ledger.
 func (d *Daemon) health(at guard.Instant) wire.Health {
@@ -200,8 +222,8 @@ func (d *Daemon) health(at guard.Instant) wire.Health {
 			l.Last = &s.Last
 		}
 		if !s.Next.IsZero() && !s.Running {
-			l.Next = &s.Next
-			l.Stale = at.Wall.Sub(s.Next) > late
+			l.Next = &s.Next.Wall
+			l.Stale = at.Sub(s.Next) > late
 		}
 		if s.Running {
 			l.Stale = at.Sub(s.Since) > late

@@ -94,7 +94,7 @@ func (d *Daemon) open(ctx context.Context, ca configs.Account) (*providers.Accou
 	}
 	a := providers.NewAccount(ca.Name, ca.Provider, p)
 	a.Mode, a.MayRelease = ca.Mode, ca.MayRelease
-	at := d.o.Now().Wall
+	at := d.now().Wall
 	a.Poll, a.PollAt = interval(ca.Poll, at)
 	a.Sweep, a.SweepAt = interval(ca.Sweep, at)
 	return a, nil
@@ -175,7 +175,7 @@ func (d *Daemon) wire(g *generation, missing []string) {
 	}
 	rules, zone, channels := g.config.Rules, g.config.TimeZone, g.channelNames()
 	g.decide = decide.New(decide.Config{Ledger: o.Ledger, Accounts: g.accounts, Rules: rules, Channels: channels,
-		Zone: zone, Boot: o.Boot, Kick: kick, Log: o.Log})
+		Zone: zone, Clock: d.time.Belief, Kick: kick, Log: o.Log})
 	g.loops = append(g.loops,
 		meter.New(meter.Config{Ledger: o.Ledger, Account: g.account, Rules: rules, Kick: kick, Sweep: sweep, Log: o.Log}),
 		g.decide)

@@ -32,8 +32,9 @@ const (
 	// stopGrace is how long a run in progress may take once the daemon stops: a
 	// little more than the longest call.
 	stopGrace = 28 * time.Second
-	// stepped is how far wall and elapsed time drift apart between two wakes
-	// before all loops solve their deadlines again.
+	// stepped is how far the machine's wall clock, or the time that guard goes by,
+	// drifts from what has elapsed between two wakes before all loops solve their
+	// deadlines again.
 	stepped = time.Second
 )
 
@@ -41,13 +42,14 @@ const (
 // time; the same scheduler serves production (Run), the demo (Run on sped-up
 // time) and the simulation (RunDue on virtual time).
 type Scheduler struct {
-	log *slog.Logger
+	log     *slog.Logger
+	believe func(guard.Instant) guard.Instant
 
 	mu      sync.Mutex
 	entries map[string]*entry
 	queue   queue
 	order   int
-	offset  time.Duration // wall minus elapsed at the last wake
+	offsets [2]time.Duration // of the machine's clock and the time gone by, at the last wake
 	synced  bool
 	wake    chan struct{}
 	running sync.WaitGroup
@@ -69,7 +71,7 @@ type entry struct {
 type LoopStatus struct {
 	Name    string        `json:"name"`
 	Last    time.Time     `json:"last,omitzero"` // start of the last run, UTC
-	Next    time.Time     `json:"next,omitzero"` // zero: when kicked
+	Next    guard.Instant `json:"next,omitzero"` // zero: when kicked
 	Took    time.Duration `json:"took"`
 	Error   string        `json:"error,omitzero"`
 	Since   guard.Instant `json:"-"` // start of the run in progress
@@ -77,9 +79,10 @@ type LoopStatus struct {
 	Runs    uint64        `json:"runs"`
 }
 
-// NewScheduler makes an empty scheduler.
-func NewScheduler(log *slog.Logger) *Scheduler {
-	return &Scheduler{log: log, entries: map[string]*entry{}, wake: make(chan struct{}, 1)}
+// NewScheduler makes an empty scheduler. Believe turns an instant of the machine's
+// clocks, which is what Run and RunDue are given, into the one that the loops go by.
+func NewScheduler(log *slog.Logger, believe func(guard.Instant) guard.Instant) *Scheduler {
+	return &Scheduler{log: log, believe: believe, entries: map[string]*entry{}, wake: make(chan struct{}, 1)}
 }
 
 // Replace swaps the whole set of loops: it waits for the runs in progress, drops
@@ -144,7 +147,7 @@ func (s *Scheduler) nudge() {
 // schedule puts an idle entry into the queue for its next run.
 func (s *Scheduler) schedule(e *entry, next guard.Instant) {
 	e.next = next
-	e.status.Next = next.Wall
+	e.status.Next = next
 	switch {
 	case next.IsZero() && e.pos >= 0:
 		heap.Remove(&s.queue, e.pos)
@@ -156,22 +159,26 @@ func (s *Scheduler) schedule(e *entry, next guard.Instant) {
 	}
 }
 
-// take marks the loops due at the instant as running and returns them in the
-// order of their time, then of their start.
-func (s *Scheduler) take(at guard.Instant) []*entry {
+// take marks the loops due at an instant of the machine's clocks as running and
+// returns them in the order of their time, then of their start, and the instant that
+// they go by.
+func (s *Scheduler) take(machine guard.Instant) ([]*entry, guard.Instant) {
+	at := s.believe(machine)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.paused {
-		return nil
+		return nil, at
 	}
-	offset := at.Wall.Sub(time.Unix(0, 0)) - at.Elapsed
-	if drift := offset - s.offset; s.synced && (drift > stepped || drift < -stepped) {
-		s.log.Warn("clock stepped", "by", drift.String())
-		for _, e := range s.entries {
-			e.kicked = true
+	offsets := [2]time.Duration{offset(machine), offset(at)}
+	for i, clock := range []string{"the machine's", "the time that guard goes by"} {
+		if by := offsets[i] - s.offsets[i]; s.synced && by.Abs() > stepped {
+			s.log.Warn("clock stepped", "clock", clock, "by", by.String())
+			for _, e := range s.entries {
+				e.kicked = true
+			}
 		}
 	}
-	s.offset, s.synced = offset, true
+	s.offsets, s.synced = offsets, true
 	var due []*entry
 	for s.queue.Len() > 0 && s.queue[0].next.Elapsed <= at.Elapsed {
 		due = append(due, heap.Pop(&s.queue).(*entry))
@@ -192,8 +199,11 @@ func (s *Scheduler) take(at guard.Instant) []*entry {
 		e.status.Running, e.status.Last, e.status.Since = true, at.Wall, at
 		s.running.Add(1)
 	}
-	return due
+	return due, at
 }
+
+// offset is how far an instant's wall time is from its elapsed time.
+func offset(i guard.Instant) time.Duration { return i.Wall.Sub(time.Unix(0, 0)) - i.Elapsed }
 
 func contains(es []*entry, e *entry) bool {
 	for _, x := range es {
@@ -208,11 +218,11 @@ func contains(es []*entry, e *entry) bool {
 func (s *Scheduler) run(ctx context.Context, e *entry, at guard.Instant, now func() guard.Instant) {
 	defer s.running.Done()
 	next, err := s.once(ctx, e.loop, at)
-	end := now()
+	took := now().Sub(at)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e.running = false
-	e.status.Running, e.status.Took = false, end.Sub(at)
+	e.status.Running, e.status.Took = false, took
 	e.status.Runs++
 	before := e.status.Error
 	e.status.Error = ""
@@ -225,7 +235,7 @@ func (s *Scheduler) run(ctx context.Context, e *entry, at guard.Instant, now fun
 			s.log.Warn("loop failed", "loop", e.loop.Name(), "error", err.Error())
 		}
 		if next.IsZero() {
-			next = end.Add(afterPanic)
+			next = at.Add(took + afterPanic)
 		}
 	}
 	if !e.removed {
@@ -248,10 +258,10 @@ func (s *Scheduler) once(ctx context.Context, l Loop, at guard.Instant) (next gu
 
 // RunDue runs, one after the other on this goroutine, everything that is due at
 // the instant, what that kicks included, and reports whether anything ran.
-func (s *Scheduler) RunDue(ctx context.Context, at guard.Instant) bool {
-	due := s.take(at)
+func (s *Scheduler) RunDue(ctx context.Context, machine guard.Instant) bool {
+	due, at := s.take(machine)
 	for _, e := range due {
-		s.run(ctx, e, at, func() guard.Instant { return at })
+		s.run(ctx, e, at, func() guard.Instant { return machine })
 	}
 	return len(due) > 0
 }
@@ -278,8 +288,8 @@ func (s *Scheduler) Run(ctx context.Context, now func() guard.Instant, wait func
 		context.AfterFunc(work, func() { late.Stop() })
 	})()
 	for ctx.Err() == nil {
-		at := now()
-		for _, e := range s.take(at) {
+		due, at := s.take(now())
+		for _, e := range due {
 			go s.run(work, e, at, now)
 		}
 		d := maxWait

@@ -26,6 +26,9 @@ func (l loopFunc) Once(ctx context.Context, at guard.Instant) (guard.Instant, er
 	return l.once(ctx, at)
 }
 
+// asTold believes the machine's clocks.
+func asTold(at guard.Instant) guard.Instant { return at }
+
 func every(name string, d time.Duration, ran *[]string) loopFunc {
 	return loopFunc{name, func(_ context.Context, at guard.Instant) (guard.Instant, error) {
 		*ran = append(*ran, name+"@"+at.Elapsed.String())
@@ -56,7 +59,7 @@ func drive(t *testing.T, s *Scheduler, from guard.Instant, d time.Duration) {
 
 func TestSchedulerRunsInOrderOfTimeThenOfStart(t *testing.T) {
 	var ran []string
-	s := NewScheduler(quiet)
+	s := NewScheduler(quiet, asTold)
 	if err := s.Replace(t.Context(), []Loop{every("b", 2*time.Minute, &ran), every("a", time.Minute, &ran)}, zero); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +72,7 @@ func TestSchedulerRunsInOrderOfTimeThenOfStart(t *testing.T) {
 
 func TestSchedulerKick(t *testing.T) {
 	var ran []string
-	s := NewScheduler(quiet)
+	s := NewScheduler(quiet, asTold)
 	sleeper := loopFunc{"sleeper", func(_ context.Context, at guard.Instant) (guard.Instant, error) {
 		ran = append(ran, "sleeper")
 		return guard.Instant{}, nil
@@ -91,7 +94,7 @@ func TestSchedulerKick(t *testing.T) {
 
 func TestSchedulerKickWhileRunningRunsOnceMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := NewScheduler(quiet)
+		s := NewScheduler(quiet, asTold)
 		runs := 0
 		l := loopFunc{"slow", func(ctx context.Context, at guard.Instant) (guard.Instant, error) {
 			runs++
@@ -125,7 +128,7 @@ func TestSchedulerStops(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := NewScheduler(quiet)
+				s := NewScheduler(quiet, asTold)
 				l := loopFunc{"call", func(ctx context.Context, at guard.Instant) (guard.Instant, error) {
 					select {
 					case <-time.After(want.takes):
@@ -155,7 +158,7 @@ func TestSchedulerStops(t *testing.T) {
 
 func TestSchedulerPanicAndError(t *testing.T) {
 	var ran []string
-	s := NewScheduler(quiet)
+	s := NewScheduler(quiet, asTold)
 	first := true
 	bad := loopFunc{"bad", func(_ context.Context, at guard.Instant) (guard.Instant, error) {
 		ran = append(ran, "bad@"+at.Elapsed.String())
@@ -181,7 +184,7 @@ func TestSchedulerPanicAndError(t *testing.T) {
 // A stepped wall clock makes every loop solve its deadlines again, at once.
 func TestSchedulerClockStep(t *testing.T) {
 	var ran []string
-	s := NewScheduler(quiet)
+	s := NewScheduler(quiet, asTold)
 	if err := s.Replace(t.Context(), []Loop{every("hourly", time.Hour, &ran)}, zero); err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +201,7 @@ func TestSchedulerClockStep(t *testing.T) {
 
 func TestSchedulerReplaceDropsAndRefusesTwins(t *testing.T) {
 	var ran []string
-	s := NewScheduler(quiet)
+	s := NewScheduler(quiet, asTold)
 	if err := s.Replace(t.Context(), []Loop{every("old", time.Second, &ran)}, zero); err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +219,7 @@ func TestSchedulerReplaceDropsAndRefusesTwins(t *testing.T) {
 
 // Real waits are bounded, so that a suspended machine is noticed soon after.
 func TestSchedulerWaitIsBounded(t *testing.T) {
-	s := NewScheduler(quiet)
+	s := NewScheduler(quiet, asTold)
 	var ran []string
 	if err := s.Replace(t.Context(), []Loop{every("rare", 24*time.Hour, &ran)}, zero); err != nil {
 		t.Fatal(err)

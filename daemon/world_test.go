@@ -36,6 +36,7 @@ type world struct {
 	daemon  *daemon.Daemon
 	client  *client.Client
 	config  string
+	bootID  string // of the machine
 	log     bytes.Buffer
 	// stepped is run after every run of due loops.
 	stepped func()
@@ -68,7 +69,7 @@ func (c *channel) Find(_ context.Context, m guard.Message, _ string) (guard.Post
 // (mode, rules …) of config.
 func newWorld(t *testing.T, config string, scripts ...fake.Script) *world {
 	t.Helper()
-	w := &world{t: t, start: fake.DefaultStart, clouds: map[string]*fake.Cloud{}, channel: &channel{}, backend: memory.New(), config: config}
+	w := &world{t: t, start: fake.DefaultStart, clouds: map[string]*fake.Cloud{}, channel: &channel{}, backend: memory.New(), config: config, bootID: "boot-1"}
 	w.at = guard.Instant{Wall: w.start, Elapsed: time.Hour}
 	for _, s := range scripts {
 		s.Start = w.start
@@ -117,7 +118,7 @@ func (w *world) tryBoot() error {
 		return err
 	}
 	d, err := daemon.New(ctx, daemon.Options{
-		Ledger: ledger, Config: c, Load: w.load, Boot: "boot-1",
+		Ledger: ledger, Config: c, Load: w.load, Boot: w.bootID,
 		Factories: map[string]daemon.Factory{"fake": func(_ context.Context, a configs.Account) (providers.Provider, error) {
 			return w.clouds[a.Name].Provider(), nil
 		}},

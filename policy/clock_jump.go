@@ -7,38 +7,59 @@ import (
 	"guard"
 )
 
-// steppedFor is how long a harmless step stays a finding: it is an event.
-const steppedFor = time.Hour
+// movedFor is how long it stays a finding that guard's time was put right: it is an
+// event.
+const movedFor = time.Hour
 
-// clockJump tells that guard's own wall clock was stepped.
+// clockJump tells that guard's own wall clock is wrong, or was.
 func clockJump(_ Rules, f Facts) Outcome {
 	c := f.Clock
-	if c == nil || c.Stepped == 0 {
-		return Outcome{}
+	switch {
+	case c == nil:
+	case c.Off != 0:
+		return Outcome{Verdicts: []Verdict{c.off(f)}}
+	case !c.DoubtSince.IsZero():
+		return Outcome{Verdicts: []Verdict{c.doubt(f)}}
+	case c.Moved != 0 && f.At.Before(c.MovedAt.Add(movedFor)):
+		return Outcome{Verdicts: []Verdict{c.moved(f)}, Next: c.MovedAt.Add(movedFor)}
 	}
-	if c.Trusted && !f.At.Before(c.At.Add(steppedFor)) {
-		return Outcome{}
+	return Outcome{}
+}
+
+func (c *Clock) off(f Facts) Verdict {
+	way := "ahead"
+	if c.Off < 0 {
+		way = "behind"
 	}
-	v := Verdict{Rule: guard.RuleClockJump, Since: c.At, Urgent: !c.Trusted}
+	return Verdict{Rule: guard.RuleClockJump, Since: c.Since, Urgent: true,
+		Facts: []guard.Fact{{Name: "off", Value: span(c.Off), Source: "the machine's two clocks and the providers' own", At: f.At}},
+		Stages: []Stage{{Name: "off " + c.Since.UTC().Format(time.RFC3339),
+			Title: fmt.Sprintf("guard's clock is %s %s", span(c.Off.Abs().Round(time.Second)), way),
+			Lines: []string{
+				fmt.Sprintf("guard goes by the time that has elapsed and by what providers tell: it is %s.", f.stamp(f.At)),
+				"Set the clock right, or connect guard's machine to a time server. Where it is right as it is, a provider's own time soon says so, and guard follows.",
+			}}}}
+}
+
+func (c *Clock) doubt(f Facts) Verdict {
+	return Verdict{Rule: guard.RuleClockJump, Since: c.DoubtSince, Urgent: true,
+		Facts: []guard.Fact{{Name: "confirmed", Value: guard.No.String(), Source: "providers' own time", At: f.At}},
+		Stages: []Stage{{Name: "in doubt " + c.DoubtSince.UTC().Format(time.RFC3339),
+			Title: "guard's clock is not confirmed since its machine started",
+			Lines: []string{
+				"Much time may have passed since guard ran last, and no provider's own time says how much: nothing is released that may not be due.",
+				"guard goes on by itself as soon as it can reach a provider.",
+			}}}}
+}
+
+func (c *Clock) moved(f Facts) Verdict {
 	way := "forward"
-	if c.Stepped < 0 {
+	if c.Moved < 0 {
 		way = "back"
 	}
-	v.Facts = []guard.Fact{
-		{Name: "step", Value: span(c.Stepped), Source: "the machine's two clocks", At: c.At},
-		{Name: "trusted", Value: guard.TriOf(c.Trusted).String(), Source: "providers' own time", At: f.At},
-	}
-	s := Stage{Name: "stepped " + c.At.UTC().Format(time.RFC3339) + " " + span(c.Stepped),
-		Title: fmt.Sprintf("guard's clock was stepped %s by %s", way, span(c.Stepped.Abs()))}
-	if c.Trusted {
-		s.Lines = []string{"Limits are judged by the new time."}
-		v.Stages = []Stage{s}
-		return Outcome{Verdicts: []Verdict{v}, Next: f.after(c.At.Add(steppedFor))}
-	}
-	s.Lines = []string{
-		"No provider's own time confirms it, so nothing is released because of the new time.",
-		"Set the clock right (or connect guard to a time server); guard goes on by itself once it agrees.",
-	}
-	v.Stages = []Stage{s}
-	return Outcome{Verdicts: []Verdict{v}}
+	return Verdict{Rule: guard.RuleClockJump, Since: c.MovedAt,
+		Facts: []guard.Fact{{Name: "moved", Value: span(c.Moved), Source: "providers' own time", At: c.MovedAt}},
+		Stages: []Stage{{Name: "moved " + c.MovedAt.UTC().Format(time.RFC3339) + " " + span(c.Moved),
+			Title: fmt.Sprintf("the time that guard goes by was put %s by %s", way, span(c.Moved.Abs().Round(time.Second))),
+			Lines: []string{fmt.Sprintf("Providers tell that it is %s; limits are judged by that.", f.stamp(f.At))}}}}
 }

@@ -73,14 +73,20 @@ type Crossing struct {
 	At      time.Time
 }
 
-// Clock is what is known of guard's own clock.
+// Clock is what is known of guard's own clock. Times are by the time that guard goes
+// by, which is the one that judgements are made at.
 type Clock struct {
-	// Stepped is by how much it last stepped, and when; zero where it never did.
-	Stepped time.Duration
-	At      time.Time // by the clock before the step
-	// Trusted is false after a step forward of more than an hour that no
-	// provider's own time confirms.
-	Trusted bool
+	// Off is how far the machine's wall clock is ahead of that time, and Since when
+	// it came to be; zero where it is right.
+	Off   time.Duration
+	Since time.Time
+	// DoubtSince is since when nobody has told how long guard was away; zero where
+	// that is known.
+	DoubtSince time.Time
+	// Moved is by how much that time was last put right, and when; zero where it never
+	// was.
+	Moved   time.Duration
+	MovedAt time.Time
 }
 
 // Subject is what a finding about these facts is about: ACCOUNT/ID, ACCOUNT, or

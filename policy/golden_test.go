@@ -169,8 +169,9 @@ func parse(t *testing.T, text string) (policy.Rules, policy.Facts) {
 			r := rate(t, p["rate"])
 			f.Metered.Odd, f.Metered.OddSince = &r, p.time("since")
 		case "clock":
-			d, _ := time.ParseDuration(p["stepped"])
-			f.Clock = &policy.Clock{Stepped: d, At: p.time("at"), Trusted: p["trusted"] == "yes"}
+			off, _ := time.ParseDuration(p["off"])
+			moved, _ := time.ParseDuration(p["moved"])
+			f.Clock = &policy.Clock{Off: off, Since: p.time("since"), DoubtSince: p.time("doubt"), Moved: moved, MovedAt: p.time("at")}
 			f.Account = guard.AccountStatus{}
 		default:
 			t.Fatalf("unknown line %q", line)

@@ -68,8 +68,11 @@ func (f Facts) due(r Rules, l limit, acts bool) time.Time {
 	return due
 }
 
-// noticed reports that people were already told of this resource's release.
-func (f Facts) noticed() bool { return f.Release != nil && !f.Release.NoticedAt.IsZero() }
+// noticed reports that people were already told of this resource's release. What was
+// told by a time ahead, before that was put back, is told again.
+func (f Facts) noticed() bool {
+	return f.Release != nil && !f.Release.NoticedAt.IsZero() && !f.Release.NoticedAt.After(f.At)
+}
 
 // action is what a limit does to the resource, and why it does less than the
 // lease asks for, where it does. A cap on what is protected stays an action: it

@@ -27,14 +27,17 @@ import (
 )
 
 // Options is what the API works with. Functions are asked anew at each request,
-// so that a reload needs no new handler. All of them but Channels, Backup, Version
-// and Log must be there.
+// so that a reload needs no new handler. All of them but Doubt, Channels, Backup,
+// Version and Log must be there.
 type Options struct {
 	Ledger *store.Ledger
 	// Account is the configured account of a name.
 	Account      func(name string) (*providers.Account, bool)
 	AccountNames func() []string
-	Now          func() guard.Instant
+	// Now tells the time that guard goes by, and Doubt whether nothing confirms it yet;
+	// nil where something always does.
+	Now   func() guard.Instant
+	Doubt func() bool
 	// Kick makes the scheduler run a loop now.
 	Kick  func(loop string)
 	Rules func() policy.Rules
@@ -65,6 +68,9 @@ type server struct {
 func New(o Options) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Doubt == nil {
+		o.Doubt = func() bool { return false }
 	}
 	if o.Channels == nil {
 		o.Channels = func() []string { return nil }
@@ -166,6 +172,16 @@ func (s *server) inZone(t *time.Time) *time.Time {
 }
 
 func (s *server) now(at guard.Instant) time.Time { return at.Wall.In(s.Location()) }
+
+// fromNow is the moment that a time ahead ends at. It is refused while the time itself
+// is in doubt.
+func (s *server) fromNow(d time.Duration, at guard.Instant) (time.Time, error) {
+	if s.Doubt() {
+		return time.Time{}, faultf(guard.ErrUnavailable, "guard's machine was started anew, and no provider has confirmed its clock yet: %s from now may be another time than you mean", span(d)).
+			hinted("Try again in a minute, or say until when instead: --until TIME.")
+	}
+	return at.Wall.Add(d).UTC(), nil
+}
 
 // kick runs loops soon, each once.
 func (s *server) kick(loops ...string) {

@@ -119,11 +119,11 @@ func (s *server) later(l guard.Lease, in wire.ExtendRequest, at guard.Instant) (
 			return time.Time{}, "", faultf(guard.ErrConflict, "%s has no expiry that could be extended", l.Resource).
 				hinted("Give it one with guard extend %s --until TIME.", l.Resource)
 		}
-		base, note := l.ExpiresAt, ""
-		if base.Before(at.Wall) {
-			base, note = at.Wall, "its expiry had passed, so the extension counts from now"
+		if l.ExpiresAt.Before(at.Wall) {
+			t, err := s.fromNow(d, at)
+			return t, "its expiry had passed, so the extension counts from now", err
 		}
-		return base.Add(d), note, nil
+		return l.ExpiresAt.Add(d), "", nil
 	case in.Until != "":
 		t, note, err := moment(in.Until, at.Wall, s.Location())
 		if err == nil && t.Before(l.ExpiresAt) {
@@ -164,6 +164,22 @@ func (s *server) raise(c *scene, l *guard.Lease, text string) error {
 	return s.affordable(c, *l)
 }
 
+// holdEnd is until when a hold lasts.
+func (s *server) holdEnd(in wire.HoldRequest, at guard.Instant) (time.Time, string, error) {
+	d := holdFor
+	switch {
+	case in.Until != "":
+		return moment(in.Until, at.Wall, s.Location())
+	case in.For != "":
+		var err error
+		if d, err = duration("for", in.For); err != nil {
+			return time.Time{}, "", err
+		}
+	}
+	until, err := s.fromNow(d, at)
+	return until, "", err
+}
+
 func (s *server) hold(ctx context.Context, at guard.Instant, in wire.HoldRequest) (wire.Changed, error) {
 	if in.For != "" && in.Until != "" {
 		return wire.Changed{}, faultf(guard.ErrInvalid, "for and until contradict each other: give one of them")
@@ -173,23 +189,13 @@ func (s *server) hold(ctx context.Context, at guard.Instant, in wire.HoldRequest
 		return wire.Changed{}, err
 	}
 	return s.amend(ctx, at, in.ID, "hold", "held", func(c *scene, l *guard.Lease) (string, []string, error) {
-		until, notes := at.Wall.Add(holdFor), []string(nil)
-		switch {
-		case in.For != "":
-			d, err := duration("for", in.For)
-			if err != nil {
-				return "", nil, err
-			}
-			until = at.Wall.Add(d)
-		case in.Until != "":
-			t, note, err := moment(in.Until, at.Wall, s.Location())
-			if err != nil {
-				return "", nil, err
-			}
-			until = t
-			if note != "" {
-				notes = append(notes, note)
-			}
+		until, note, err := s.holdEnd(in, at)
+		if err != nil {
+			return "", nil, err
+		}
+		var notes []string
+		if note != "" {
+			notes = append(notes, note)
 		}
 		l.Holds = append(l.Holds, guard.Hold{Until: until, By: c.who, Reason: why, Since: at.Wall})
 		if d, ok := s.capOf(c, *l); ok && d.Due.Before(until) {

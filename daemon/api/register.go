@@ -100,7 +100,10 @@ func (s *server) wish(in wire.RegisterRequest, at guard.Instant) (*wish, error) 
 	})
 	try(in.TTL != "", func() error {
 		d, err := duration("ttl", in.TTL)
-		w.expires = at.Wall.Add(d).UTC()
+		if err != nil {
+			return err
+		}
+		w.expires, err = s.fromNow(d, at)
 		return err
 	})
 	try(in.Until != "", func() error {
@@ -175,8 +178,7 @@ func together(id string, wrong []error) error {
 // for, or a new one. It also names what the daemon's defaults filled in.
 func (s *server) claim(c *scene, w *wish) (guard.Lease, []string, error) {
 	if c.lease == nil || !c.lease.Status.Open() {
-		l, defaults := s.fresh(c, w)
-		return l, defaults, nil
+		return s.fresh(c, w)
 	}
 	l := *c.lease
 	mine := w.Owner == l.Owner || w.Owner == "" && (c.who == l.Owner || c.who == l.UpdatedBy)
@@ -238,7 +240,7 @@ func (s *server) apply(l *guard.Lease, w *wish) {
 }
 
 // fresh is a new lease, filled up with the defaults.
-func (s *server) fresh(c *scene, w *wish) (guard.Lease, []string) {
+func (s *server) fresh(c *scene, w *wish) (guard.Lease, []string, error) {
 	r := c.observed.Resource
 	l := guard.Lease{
 		ID: leaseID(s.Ledger.Deployment(), r.ID, c.at.Wall), Resource: r.ID, ResourceCreated: r.Created, Identity: c.observed.Identity,
@@ -254,7 +256,10 @@ func (s *server) fresh(c *scene, w *wish) (guard.Lease, []string) {
 	rules := s.Rules().Defaults
 	var defaults []string
 	if l.ExpiresAt.IsZero() && rules.TTL > 0 {
-		l.ExpiresAt = c.at.Wall.Add(rules.TTL)
+		var err error
+		if l.ExpiresAt, err = s.fromNow(rules.TTL, c.at); err != nil {
+			return l, nil, err
+		}
 		defaults = append(defaults, "ttl "+span(rules.TTL))
 	}
 	if l.OnLimit == "" {
@@ -265,7 +270,7 @@ func (s *server) fresh(c *scene, w *wish) (guard.Lease, []string) {
 		l.Grace = rules.Grace
 		defaults = append(defaults, "grace "+span(rules.Grace))
 	}
-	return l, defaults
+	return l, defaults, nil
 }
 
 // leaseID is unique for a resource and a moment, and the same when a story is

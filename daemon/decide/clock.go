@@ -11,111 +11,63 @@ import (
 )
 
 const (
-	// stepped is how far wall and elapsed time may drift apart between two runs
-	// before the wall clock counts as stepped.
-	stepped = time.Minute
-	// farStep is the step forward that needs a provider's own time to be
-	// believed, and the gap after which everything overdue gets fresh notice
-	// (law 8).
-	farStep = time.Hour
-	// recent is how old a comparison with a provider's clock may be to speak for
-	// the present one; less than farStep, so that none from before a step can.
-	recent = 45 * time.Minute
+	// leapt is how far the time may leave what has elapsed between two runs before
+	// everything is judged anew.
+	leapt = time.Second
+	// farGap is the time between two runs after which everything overdue gets fresh
+	// notice, whether guard was away, slept or was told another time (law 8).
+	farGap = time.Hour
 )
 
-// lastValue is the ledger's value in which the loop keeps its clock.
-const lastValue = "decide/last"
-
-// clock is what the loop knows of guard's own clock.
+// clock is what the loop knows of the time that it judges by.
 type clock struct {
-	// Last is the last run.
-	Last guard.Instant `json:"last"`
-	Boot string        `json:"boot,omitzero"`
-	// Base is the last instant at which the wall clock was trusted. While it is
-	// not, the time is counted on from there.
-	Base      guard.Instant `json:"base"`
-	Untrusted bool          `json:"untrusted,omitzero"`
-	// Stepped is the last step, and SteppedAt when, by the clock before it.
-	Stepped   time.Duration `json:"stepped,omitzero"`
-	SteppedAt time.Time     `json:"stepped_at,omitzero"`
+	presence.Belief // as of the last run
 
-	// away is since when no run was made before this one, after a long gap.
+	// away is since when no run was made before this one, after a long gap, and back
+	// that the time was put back since.
 	away time.Time
-	kept guard.Instant // Last as of the last write
-}
-
-// now is the wall time that judgements go by.
-func (c clock) now(at guard.Instant) time.Time {
-	if c.Untrusted {
-		return c.Base.Wall.Add(at.Sub(c.Base))
-	}
-	return at.Wall
+	back bool
+	kept guard.Instant // At as of the last write
 }
 
 // facts is the clock as policy judges it.
 func (c clock) facts() *policy.Clock {
-	return &policy.Clock{Stepped: c.Stepped, At: c.SteppedAt, Trusted: !c.Untrusted}
+	f := &policy.Clock{Off: c.Off, Since: c.Since, Moved: c.Moved, MovedAt: c.MovedAt}
+	if c.Doubt {
+		f.DoubtSince = c.At.Add(c.Least.Sub(c.At)).Wall
+	}
+	return f
 }
 
-// advance judges the clock at a new instant. Known tells whether c comes from an
-// earlier run at all, sameBoot whether the elapsed times of the two compare, and
-// compared whether any provider's time was ever seen, confirmed whether one
-// agrees with the wall clock now.
-func (c clock) advance(at guard.Instant, known, sameBoot, compared, confirmed bool) clock {
-	c.away = time.Time{}
-	if !known {
-		return clock{Last: at, Base: at, Boot: c.Boot}
+// advance is the clock at a new instant. SameBoot tells whether the elapsed times of
+// the two compare.
+func (c clock) advance(at guard.Instant, b presence.Belief, sameBoot bool) clock {
+	next := clock{Belief: b, kept: c.kept}
+	next.At = at
+	if c.At.IsZero() {
+		return next
 	}
-	sameBoot = sameBoot && at.Elapsed >= c.Last.Elapsed
-	gap := at.Wall.Sub(c.Last.Wall)
+	gap := at.Wall.Sub(c.At.Wall)
+	next.back = gap < 0
 	if sameBoot {
-		gap = at.Sub(c.Last)
+		gap = max(gap, at.Sub(c.At))
 	}
-	if gap > farStep {
-		c.away = c.now(c.Last)
+	if gap > farGap {
+		next.away = c.At.Wall
 	}
-	var drift time.Duration
-	switch {
-	case sameBoot:
-		drift = at.Wall.Sub(c.Base.Wall) - at.Sub(c.Base)
-	case c.Untrusted:
-		// The axis on which time was counted on ended with the other boot.
-		drift = gap
-		c.Base = guard.Instant{Wall: c.now(c.Last), Elapsed: at.Elapsed}
-	case gap > farStep && compared && !confirmed:
-		// A long sleep, or a clock that woke up wrong: the providers will tell.
-		drift = gap
-		c.Base = guard.Instant{Wall: c.Last.Wall, Elapsed: at.Elapsed}
-	case gap < -stepped:
-		drift = gap
-	}
-	c.Last = at
-	switch {
-	case drift > farStep && !confirmed:
-		if !c.Untrusted || (drift-c.Stepped).Abs() > stepped {
-			c.Stepped, c.SteppedAt = drift, c.Base.Wall.Add(at.Sub(c.Base))
-		}
-		c.Untrusted = true
-		return c
-	case c.Untrusted:
-		c.Stepped, c.SteppedAt = 0, time.Time{} // it agrees again, or a provider says that it is right
-	case drift.Abs() > stepped:
-		c.Stepped, c.SteppedAt = drift, at.Wall.Add(-drift)
-	}
-	c.Untrusted, c.Base = false, at
-	return c
+	return next
 }
 
-// judged reports whether this loop has judged the clock as it is at an instant: it
-// runs, no sleep and no step came since. Until it has, nothing is released: what
-// is overdue may have to get fresh notice first, or the clock may be wrong.
+// judged reports whether this loop has judged by the time as it is at an instant: it
+// runs, and neither a sleep nor another time came since. Until it has, nothing is
+// released: what is overdue may have to get fresh notice first.
 func (c clock) judged(at guard.Instant) bool {
-	if c.Last.IsZero() {
-		return false
-	}
-	gap := at.Sub(c.Last)
-	drift := at.Wall.Sub(c.Last.Wall) - gap
-	return gap <= farStep && drift.Abs() <= stepped
+	return !c.At.IsZero() && at.Sub(c.At) <= farGap && c.drift(at) <= leapt
+}
+
+// drift is how far the time has left what has elapsed since the last run.
+func (c clock) drift(at guard.Instant) time.Duration {
+	return (at.Wall.Sub(c.At.Wall) - at.Sub(c.At)).Abs()
 }
 
 // watchClock advances the clock. It is kept, and released upon, only once fresh
@@ -124,53 +76,43 @@ func (l *Loop) watchClock(ctx context.Context, at guard.Instant) (c clock, chang
 	l.mu.Lock()
 	c = l.clock
 	l.mu.Unlock()
-	known, sameBoot := !c.Last.IsZero(), true
-	var compared, confirmed bool
-	err = l.Ledger.View(ctx, func(v *store.View) error {
-		if !known {
-			ok, err := v.Value(lastValue, &c)
-			if err != nil {
-				return err
-			}
-			known, sameBoot = ok, l.Boot != "" && c.Boot == l.Boot
-			c.kept = c.Last
+	b := l.belief()
+	sameBoot := true
+	if c.At.IsZero() {
+		if err = l.Ledger.View(ctx, func(v *store.View) error {
+			_, err := v.Value(presence.BeliefName, &c.Belief)
+			return err
+		}); err != nil {
+			return c, false, err
 		}
-		compared, confirmed = false, false
-		for name := range l.accounts {
-			var p presence.Clock
-			ok, err := v.Value(presence.ClockName(name), &p)
-			if err != nil {
-				return err
-			}
-			compared = compared || ok
-			age := at.Wall.Sub(p.At)
-			confirmed = confirmed || ok && p.Agrees() && age < recent && age > -presence.Skew
-		}
-		return nil
-	})
-	if err != nil {
-		return c, false, err
+		c.kept = c.At
+		sameBoot = b.Boot != "" && c.Boot == b.Boot && !at.Before(c.At)
 	}
-	was := c
-	c = c.advance(at, known, sameBoot, compared, confirmed)
-	c.Boot = l.Boot
-	changed = !known || c.Untrusted != was.Untrusted || c.Stepped != was.Stepped || !c.SteppedAt.Equal(was.SteppedAt) ||
-		!c.away.IsZero() || !sameBoot
-	return c, changed, nil
+	next := c.advance(at, b, sameBoot)
+	changed = c.At.IsZero() || !sameBoot || c.drift(at) > leapt || next.Doubt != c.Doubt || !next.Since.Equal(c.Since) ||
+		!next.MovedAt.Equal(c.MovedAt) || !next.away.IsZero()
+	return next, changed, nil
+}
+
+func (l *Loop) belief() presence.Belief {
+	if l.Clock == nil {
+		return presence.Belief{}
+	}
+	return l.Clock()
 }
 
 // started reports whether a run has got so far as to keep the clock.
 func (l *Loop) started() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.clock.Last.IsZero()
+	return !l.clock.At.IsZero()
 }
 
 // keepClock writes the clock down and lets releases be judged by it.
 func (l *Loop) keepClock(ctx context.Context, at guard.Instant, c clock, changed bool) error {
 	if changed || at.Sub(c.kept) >= heartbeat || at.Sub(c.kept) < 0 {
 		c.kept = at
-		if err := l.Ledger.Update(ctx, func(tx *store.Tx) error { return tx.SetValue(lastValue, c) }); err != nil {
+		if err := l.Ledger.Update(ctx, func(tx *store.Tx) error { return tx.SetValue(presence.BeliefName, c.Belief) }); err != nil {
 			return err
 		}
 	}
@@ -184,7 +126,8 @@ func (l *Loop) keepClock(ctx context.Context, at guard.Instant, c clock, changed
 const modesValue = "decide/modes"
 
 // freshNotice marks the accounts in which everything overdue gets fresh notice:
-// all of them after a long gap, and one that was switched to enforce (law 8).
+// all of them after a long gap, and one that was switched to enforce (law 8). A mark
+// that lies ahead was made before the time was put back, and is made again.
 func (l *Loop) freshNotice(ctx context.Context, c clock, now time.Time) error {
 	return l.Ledger.Update(ctx, func(tx *store.Tx) error {
 		modes := map[string]guard.Mode{}
@@ -193,24 +136,23 @@ func (l *Loop) freshNotice(ctx context.Context, c clock, now time.Time) error {
 		}
 		changed := false
 		for _, a := range l.Accounts {
+			status, ok, err := tx.Accounts.Get(a.Name)
+			if err != nil {
+				return err
+			}
 			why := ""
 			switch was := modes[a.Name]; {
 			case was == guard.Observe && a.Mode == guard.Enforce:
 				why = "the account was switched from observe to enforce"
 			case !c.away.IsZero():
 				why = "guard was away or asleep since " + policy.Stamp(c.away, l.Zone)
+			case status.FreshFrom.After(now):
+				why = "the time that guard went by was put back"
 			}
 			if modes[a.Name] != a.Mode {
 				modes[a.Name], changed = a.Mode, true
 			}
-			if why == "" {
-				continue
-			}
-			status, ok, err := tx.Accounts.Get(a.Name)
-			if err != nil {
-				return err
-			}
-			if !ok {
+			if why == "" || !ok {
 				continue
 			}
 			status.FreshFrom, status.FreshWhy = now, why

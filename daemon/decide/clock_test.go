@@ -5,39 +5,36 @@ import (
 	"time"
 
 	"guard"
+	"guard/policy/presence"
 	"guard/policy/release"
 )
 
-// step sets the wall clock, and nothing else.
-func (w *world) step(d time.Duration) { w.at.Wall = w.at.Wall.Add(d) }
+// set puts the time that guard goes by right, as its timekeeper does.
+func (w *world) set(d time.Duration) {
+	w.at.Wall = w.at.Wall.Add(d)
+	w.belief.Moved, w.belief.MovedAt = d, w.at.Wall
+}
 
 const years = 10 * 365 * 24 * time.Hour
 
-// TestYearsAhead: a bad step forward releases nothing, is told, and is over when
-// the clock agrees again (SCH-04).
-func TestYearsAhead(t *testing.T) {
+// TestClockIsOff: it is told for as long as it is so, and moves nothing.
+func TestClockIsOff(t *testing.T) {
 	w := newWorld(t, guard.Enforce)
 	w.instance("i-1")
 	w.lease("i-1", 2*time.Hour)
-	w.to(time.Hour + 30*time.Minute)
-	w.compare(0)
-	w.step(years)
-	w.once()
-	if j := w.judge("i-1"); j.Standing != release.Barred || j.Block != guard.BlockClock {
-		t.Errorf("under the wrong clock: %+v", j)
-	}
-	if f, ok := w.finding(guard.RuleClockJump, ""); !ok || !f.Urgent {
+	w.to(30 * time.Minute)
+	w.belief.Off, w.belief.Since = years, w.at.Wall
+	w.to(time.Hour)
+	if f, ok := w.finding(guard.RuleClockJump, ""); !ok || !f.Urgent || !f.Since.Equal(zero.Add(30*time.Minute)) {
 		t.Errorf("finding: %v %+v", ok, f)
 	}
-	w.at = w.at.Add(20 * time.Second)
-	w.once()
-	w.step(-years)
-	w.once()
-	if j := w.judge("i-1"); j.Standing != release.Stands || !j.Due.Equal(zero.Add(2*time.Hour)) {
-		t.Errorf("with the right clock: %+v", j)
-	}
+	w.belief.Off, w.belief.Since = 0, time.Time{}
+	w.to(2*time.Hour - time.Second)
 	if f, ok := w.finding(guard.RuleClockJump, ""); ok {
 		t.Errorf("still open: %+v", f)
+	}
+	if stands(w, "i-1") {
+		t.Error("due before its time")
 	}
 	w.to(2 * time.Hour)
 	if !stands(w, "i-1") {
@@ -45,86 +42,97 @@ func TestYearsAhead(t *testing.T) {
 	}
 }
 
-// TestWrongClockDoesNotHoldUpForEver: what is due by the time that should be is
-// carried out although the clock is wrong.
-func TestWrongClockDoesNotHoldUpForEver(t *testing.T) {
-	w := newWorld(t, guard.Enforce)
-	w.instance("i-1")
-	w.lease("i-1", 10*time.Hour)
-	w.skip(8 * time.Hour)
-	w.to(9*time.Hour + 30*time.Minute)
-	w.step(2 * time.Hour)
-	w.once()
-	w.at = w.at.Add(29 * time.Minute)
-	w.once()
-	if j := w.judge("i-1"); j.Block != guard.BlockClock {
-		t.Errorf("a minute early: %+v", j)
-	}
-	w.at = w.at.Add(time.Minute)
-	w.once()
-	w.deliver()
-	if j := w.judge("i-1"); j.Standing != release.Stands {
-		t.Errorf("at its own time: %+v", j)
-	}
-}
-
-// TestConfirmedStep: the machine's clock was wrong before, and a provider says
-// that it is right now.
-func TestConfirmedStep(t *testing.T) {
-	w := newWorld(t, guard.Enforce)
-	w.instance("i-1")
-	w.lease("i-1", 10*time.Hour)
-	w.skip(8 * time.Hour)
-	w.to(9*time.Hour + 30*time.Minute)
-	w.compare(-2 * time.Hour)
-	w.step(2 * time.Hour)
-	w.once()
-	if j := w.judge("i-1"); j.Block != guard.BlockClock {
-		t.Errorf("not confirmed yet: %+v", j)
-	}
-	w.compare(0)
-	w.at = w.at.Add(time.Second)
-	w.once()
-	w.deliver()
-	if j := w.judge("i-1"); j.Standing != release.Stands {
-		t.Errorf("confirmed: %+v", j)
+// TestPutForward: what the right time makes due gets fresh notice where it was more
+// than an hour away (law 8), and none where it was not.
+func TestPutForward(t *testing.T) {
+	for by, fresh := range map[time.Duration]bool{50 * time.Minute: false, 4 * time.Hour: true} {
+		w := newWorld(t, guard.Enforce)
+		w.instance("i-1")
+		w.lease("i-1", 10*time.Hour)
+		w.skip(9*time.Hour + 50*time.Minute - by)
+		w.set(by + 10*time.Minute)
+		w.once()
+		w.deliver()
+		if f, ok := w.finding(guard.RuleClockJump, ""); !ok || f.Urgent {
+			t.Errorf("finding: %v %+v", ok, f)
+		}
+		from := w.at
+		for w.at.Sub(from) < 11*time.Minute {
+			w.at = w.at.Add(time.Minute)
+			w.once()
+			w.deliver()
+			if got := stands(w, "i-1"); got != (!fresh || w.at.Sub(from) >= 10*time.Minute) {
+				t.Errorf("put forward by %v, %v ago: it stands: %v", by, w.at.Sub(from), got)
+			}
+		}
+		if got := !w.account().FreshFrom.IsZero(); got != fresh {
+			t.Errorf("put forward by %v: everything gets fresh notice: %v", by, got)
+		}
 	}
 }
 
-// TestComparisonFromBefore: what a provider's clock said before the step says
-// nothing of the time after it.
-func TestComparisonFromBefore(t *testing.T) {
-	w := newWorld(t, guard.Enforce)
-	w.instance("i-1")
-	w.lease("i-1", 10*time.Hour)
-	w.skip(8 * time.Hour)
-	w.to(9*time.Hour + 30*time.Minute)
-	w.compare(0)
-	w.step(61 * time.Minute)
-	w.once()
-	if j := w.judge("i-1"); j.Block != guard.BlockClock {
-		t.Errorf("%+v", j)
-	}
-}
-
-// TestBackAnHour: expiry is judged by the wall clock, and nothing is said twice.
-func TestBackAnHour(t *testing.T) {
+// TestPutBack: fresh notice that was given by a time ahead is given again.
+func TestPutBack(t *testing.T) {
 	w := newWorld(t, guard.Enforce)
 	w.instance("i-1")
 	w.lease("i-1", 2*time.Hour)
-	w.to(90 * time.Minute)
-	w.step(-time.Hour)
+	w.skip(time.Hour)
+	w.set(years)
 	w.once()
-	if f, ok := w.finding(guard.RuleClockJump, ""); !ok || f.Urgent {
-		t.Errorf("finding: %v %+v", ok, f)
+	w.set(-years)
+	w.at = w.at.Add(time.Second)
+	w.once()
+	if from := w.account().FreshFrom; !from.Equal(w.at.Wall) {
+		t.Errorf("fresh notice from %s", from)
 	}
+	w.deliver()
 	w.to(2*time.Hour - time.Second)
 	if stands(w, "i-1") {
-		t.Error("due before its time by the new clock")
+		t.Error("due before its time")
 	}
 	w.to(2 * time.Hour)
 	if !stands(w, "i-1") {
-		t.Error("not due at its time by the new clock")
+		t.Error("not due at its own time")
+	}
+}
+
+// TestInDoubt: after a reboot nothing is released that may not be due, but what a
+// person orders is.
+func TestInDoubt(t *testing.T) {
+	w := newWorld(t, guard.Enforce)
+	for name, ttl := range map[string]time.Duration{"i-1": 10 * time.Hour, "i-2": 90 * time.Hour} {
+		w.instance(name)
+		w.lease(name, ttl)
+	}
+	w.skip(9*time.Hour + 29*time.Minute)
+	w.at = guard.Instant{Wall: w.at.Wall.Add(20 * time.Hour), Elapsed: time.Minute}
+	w.belief = presence.Begin(presence.Belief{At: guard.Instant{Wall: zero.Add(9*time.Hour + 30*time.Minute)}}, "another", w.at)
+	w.restart()
+	w.once()
+	w.order("i-2")
+	for range 16 {
+		w.at = w.at.Add(time.Minute)
+		w.once()
+		w.deliver()
+	}
+	if j := w.judge("i-1"); j.Standing != release.Barred || j.Block != guard.BlockClock {
+		t.Errorf("released by a clock that nobody confirms: %+v", j)
+	}
+	if !stands(w, "i-2") {
+		t.Errorf("what a person ordered: %+v", w.judge("i-2"))
+	}
+	if f, ok := w.finding(guard.RuleClockJump, ""); !ok || !f.Urgent {
+		t.Errorf("finding: %v %+v", ok, f)
+	}
+	w.belief.Doubt = false
+	w.at = w.at.Add(time.Second)
+	w.once()
+	w.deliver()
+	if !stands(w, "i-1") {
+		t.Errorf("confirmed, and still not due: %+v", w.judge("i-1"))
+	}
+	if f, ok := w.finding(guard.RuleClockJump, ""); ok {
+		t.Errorf("still open: %+v", f)
 	}
 }
 
@@ -135,39 +143,13 @@ func TestSlowDrift(t *testing.T) {
 	w.lease("i-1", 100*time.Hour)
 	for range 300 {
 		w.at = w.at.Add(time.Minute)
-		w.step(500 * time.Millisecond) // NTP slews at most 500 ppm; this is far more
+		w.at.Wall = w.at.Wall.Add(500 * time.Millisecond) // NTP slews at most 500 ppm; this is far more
 		w.once()
 	}
 	if f, ok := w.finding(guard.RuleClockJump, ""); ok {
 		t.Errorf("%+v", f)
 	}
-}
-
-// TestRebootIntoAnotherYear: after a reboot the two clocks cannot be compared; a
-// provider's time decides before anything is released.
-func TestRebootIntoAnotherYear(t *testing.T) {
-	w := newWorld(t, guard.Enforce)
-	w.instance("i-1")
-	w.lease("i-1", 10*time.Hour)
-	w.compare(0)
-	w.to(9*time.Hour + 30*time.Minute)
-	w.at = guard.Instant{Wall: w.at.Wall.Add(years), Elapsed: time.Minute}
-	w.restart()
-	w.once()
-	w.at = w.at.Add(11 * time.Minute)
-	w.once()
-	w.deliver()
-	if j := w.judge("i-1"); j.Standing == release.Stands && !j.Due.After(w.at.Wall.Add(-years)) {
-		t.Errorf("released by a clock that nobody confirms: %+v", j)
-	}
-	w.compare(0) // it really is another year
-	w.at = w.at.Add(time.Minute)
-	w.once()
-	w.deliver()
-	w.at = w.at.Add(time.Hour)
-	w.once()
-	w.deliver()
-	if !stands(w, "i-1") {
-		t.Errorf("confirmed, and still not due: %+v", w.judge("i-1"))
+	if !w.account().FreshFrom.IsZero() {
+		t.Error("fresh notice for nothing")
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"guard"
 	"guard/policy"
+	"guard/policy/presence"
 	"guard/providers"
 	"guard/store"
 )
@@ -31,8 +32,9 @@ type Config struct {
 	Channels []string
 	// Zone is how people read times; nil is UTC.
 	Zone *time.Location
-	// Boot tells this boot of the machine from others; "" where that is not known.
-	Boot string
+	// Clock tells what is known of the time that the loop's runs are given; nil where
+	// nobody knows more than that.
+	Clock func() presence.Belief
 	// Kick asks the scheduler to run a loop now; nil where nobody listens.
 	Kick func(loop string)
 	Log  *slog.Logger // nil: silent
@@ -55,6 +57,13 @@ type Loop struct {
 // heartbeat is how often the loop runs at least, so that a gap in its runs means
 // that guard was away or asleep.
 const heartbeat = time.Minute
+
+// After a reboot the providers have the time of hearing to tell the time before
+// anything is judged by the wall clock alone; the loop looks every listening.
+const (
+	hearing   = 5 * time.Minute
+	listening = 2 * time.Second
+)
 
 // fullPass is how often everything is read and judged, whatever is said to have
 // changed: no judgement that was missed is missed for longer.
@@ -81,16 +90,19 @@ func (l *Loop) Name() string { return "decide" }
 
 // Once judges everything of which the judgement may have changed: what the ledger
 // has new facts about, and what changes by itself by now. It judges all there is
-// at first, after a step of the clock or a sleep, and every hour. It returns the
+// at first, where the time was put right, after a sleep, and every hour. It returns the
 // next moment at which a judgement changes by itself, at most a minute ahead.
 func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error) {
 	next := at.Add(heartbeat)
+	if b := l.belief(); b.Doubt && !l.started() && at.Sub(b.Least) < hearing {
+		return at.Add(listening), nil
+	}
 	c, changed, err := l.watchClock(ctx, at)
 	if err != nil {
 		return next, fmt.Errorf("decide: judge the clock: %w", err)
 	}
-	now := c.now(at)
-	if !l.started() || !c.away.IsZero() {
+	now := at.Wall
+	if !l.started() || !c.away.IsZero() || c.back {
 		if err := l.freshNotice(ctx, c, now); err != nil {
 			return next, fmt.Errorf("decide: fresh notice: %w", err)
 		}

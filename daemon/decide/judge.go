@@ -22,8 +22,8 @@ const ackWait = 15 * time.Second
 // Judge says whether a release still stands, by the rules and by what was just
 // read of its target. It runs inside the transaction that makes the intent
 // durable, so that nothing can be changed between the two; like everything in an
-// update it may run more than once. After a start, a sleep or a step of the clock it
-// says nothing until this loop has run. Fresh is the target as just read, nil where
+// update it may run more than once. After a start, a sleep or where the time was put
+// right it says nothing until this loop has run. Fresh is the target as just read, nil where
 // it could not be read.
 func (l *Loop) Judge(tx *store.Tx, at guard.Instant, r guard.Release, fresh *guard.Resource) (release.Judgement, error) {
 	l.mu.Lock()
@@ -32,7 +32,7 @@ func (l *Loop) Judge(tx *store.Tx, at guard.Instant, r guard.Release, fresh *gua
 	if !c.judged(at) {
 		return release.Judgement{}, nil
 	}
-	now := c.now(at)
+	now := at.Wall
 	f, err := l.facts(fromTx(tx), r.Target.Key(), r.Target.Account, now)
 	if err != nil {
 		return release.Judgement{}, err
@@ -48,11 +48,11 @@ func (l *Loop) Judge(tx *store.Tx, at guard.Instant, r guard.Release, fresh *gua
 		return j, nil
 	}
 	if now.Before(j.Due) {
-		if c.Untrusted && !at.Wall.Before(j.Due) {
-			return release.Judgement{Standing: release.Barred, Block: guard.BlockClock, Due: j.Due,
-				Why: fmt.Sprintf("guard's clock was stepped forward by %s and no provider's time confirms it; by the old time it is due at %s", c.Stepped, policy.Stamp(j.Due, l.Zone))}, nil
-		}
 		return j, nil
+	}
+	if r.Cause != guard.CausePerson && !l.belief().Passed(j.Due, at) {
+		return release.Judgement{Standing: release.Barred, Block: guard.BlockClock, Due: j.Due,
+			Why: "guard's machine was started anew, and no provider's own time says yet that it is so late; it is due at " + policy.Stamp(j.Due, l.Zone)}, nil
 	}
 	if j, err = l.acknowledged(tx, r, f, j, now); err != nil || now.Before(j.Due) {
 		return j, err

@@ -123,7 +123,8 @@ func (l *Loop) adjust(f policy.Facts, r guard.Release, act policy.Act, out polic
 	if waits {
 		n.Due = r.Due // it waits for its notice to be acknowledged
 	}
-	stale := r.Due.Before(f.Account.FreshFrom) && act.Due.After(f.At) // it gets fresh notice
+	// It gets fresh notice, or was given it by a time that was put back since.
+	stale := r.Due.Before(f.Account.FreshFrom) && act.Due.After(f.At) || r.NoticedAt.After(f.At)
 	switch {
 	case r.State == guard.ReleasePlanned, stale:
 		l.notice(f, n, out, open, stages, c)

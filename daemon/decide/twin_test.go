@@ -31,6 +31,7 @@ type twins struct {
 	t           *rapid.T
 	some, every twin
 	at          guard.Instant
+	belief      presence.Belief // but for its instant
 	next        guard.Instant
 }
 
@@ -40,7 +41,7 @@ func TestAsAFullPass(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := &twins{t: rt, at: guard.Instant{Wall: zero, Elapsed: time.Hour}}
 		w.next = w.at
-		w.some, w.every = newTwin(t, w.at), newTwin(t, w.at)
+		w.some, w.every = newTwin(t, w), newTwin(t, w)
 		w.change(fleet)
 		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
 			for range rapid.IntRange(0, 3).Draw(rt, "changes") {
@@ -77,8 +78,8 @@ func fleet(tx *store.Tx) error {
 		tx.Accounts.Put(guard.AccountStatus{Name: "eye", Mode: guard.Observe, Identity: guard.Identity{ID: "acct-2"}}))...)
 }
 
-func newTwin(t *testing.T, at guard.Instant) twin {
-	l, err := store.Open(t.Context(), memory.New(), at)
+func newTwin(t *testing.T, w *twins) twin {
+	l, err := store.Open(t.Context(), memory.New(), w.at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,8 @@ func newTwin(t *testing.T, at guard.Instant) twin {
 		return &providers.Account{Name: name, Kind: "still", Provider: still{}, Mode: mode, MayRelease: providers.MayRelease{GPU: true}}
 	}
 	return twin{l, decide.New(decide.Config{Ledger: l, Rules: policy.DefaultRules(), Channels: []string{"log"},
-		Accounts: []*providers.Account{account("lab", guard.Enforce), account("eye", guard.Observe)}})}
+		Accounts: []*providers.Account{account("lab", guard.Enforce), account("eye", guard.Observe)},
+		Clock:    func() presence.Belief { return w.belief }})}
 }
 
 func (w *twins) change(fn func(tx *store.Tx) error) {
@@ -232,8 +234,11 @@ func (w *twins) draw() func(tx *store.Tx) error {
 		s := guard.ScopeStatus{Account: w.some1("account", "lab", "eye", "far"), Kind: guard.Kind(w.some1("kind", "instance", "volume")), Complete: w.moment("complete"), Failing: w.moment("failing"), Error: w.some1("error", "", "503")}
 		return func(tx *store.Tx) error { return tx.Scopes.Put(s) }
 	case "clock":
-		c := presence.Clock{Offset: rapid.SampledFrom([]time.Duration{0, 0, 3 * time.Hour}).Draw(w.t, "offset"), At: w.at.Wall}
-		return func(tx *store.Tx) error { return tx.SetValue(presence.ClockName("lab"), c) }
+		w.belief = presence.Belief{Doubt: rapid.IntRange(0, 9).Draw(w.t, "doubt") == 0, Least: w.at}
+		if w.maybe("off") {
+			w.belief.Off, w.belief.Since = 3*time.Hour, w.at.Wall
+		}
+		return func(*store.Tx) error { return nil }
 	default: // records that go
 		key, lease, about := w.resource().Key(), "l-"+w.instance().Key(), w.some1("table", "observed", "metered", "plan", "lease")
 		return func(tx *store.Tx) error {

@@ -14,9 +14,8 @@ import (
 // their age and source, and the reasoning in lines.
 func (l *Loop) Why(ctx context.Context, at guard.Instant, id guard.ResourceID) ([]guard.Fact, []string, error) {
 	l.mu.Lock()
-	m := moment{clock: l.clock}
+	m := moment{now: at.Wall, clock: l.clock}
 	l.mu.Unlock()
-	m.now = m.clock.now(at)
 	var f policy.Facts
 	var open []guard.Finding
 	err := l.Ledger.View(ctx, func(v *store.View) error {
@@ -36,8 +35,8 @@ func (l *Loop) Why(ctx context.Context, at guard.Instant, id guard.ResourceID) (
 	out := policy.Evaluate(l.Rules, f)
 	facts, lines := policy.Explain(l.Rules, f, out)
 	lines = append(lines, l.releaseLines(f)...)
-	if m.clock.Untrusted {
-		lines = append(lines, fmt.Sprintf("guard's clock is not trusted since it was stepped by %s; judged by %s.", m.clock.Stepped, policy.Stamp(m.now, l.Zone)))
+	if b := l.belief(); b.Off != 0 {
+		lines = append(lines, fmt.Sprintf("guard's clock is %s off; judged by %s.", b.Off, policy.Stamp(m.now, l.Zone)))
 	}
 	for _, o := range open {
 		lines = append(lines, fmt.Sprintf("Open finding %s since %s: %s.", o.Rule, policy.Stamp(o.Since, l.Zone), o.Title))

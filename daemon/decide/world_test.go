@@ -35,6 +35,7 @@ type world struct {
 	config  decide.Config
 	loop    *decide.Loop
 	at      guard.Instant
+	belief  presence.Belief // but for its instant
 	kicks   map[string]int
 }
 
@@ -43,6 +44,7 @@ func newWorld(t *testing.T, mode guard.Mode) *world {
 	w := &world{t: t, backend: memory.New(), at: guard.Instant{Wall: zero, Elapsed: time.Hour}, kicks: map[string]int{}}
 	w.config = decide.Config{Rules: policy.DefaultRules(), Channels: []string{"slack", "log"},
 		Accounts: []*providers.Account{{Name: "lab", Kind: "still", Provider: still{}, Mode: mode, MayRelease: providers.MayRelease{GPU: true}}},
+		Clock:    func() presence.Belief { return w.belief },
 		Kick:     func(loop string) { w.kicks[loop]++ }}
 	var err error
 	if w.ledger, err = store.Open(t.Context(), w.backend, w.at); err != nil {
@@ -297,10 +299,12 @@ func (w *world) order(name string) {
 	})
 }
 
-// compare writes what a provider's own clock told, as observe does.
-func (w *world) compare(offset time.Duration) {
+func (w *world) account() guard.AccountStatus {
 	w.t.Helper()
-	w.update(func(tx *store.Tx) error {
-		return tx.SetValue(presence.ClockName("lab"), presence.Clock{Offset: offset, At: w.at.Wall})
+	var a guard.AccountStatus
+	w.view(func(v *store.View) (err error) {
+		a, _, err = v.Accounts.Get("lab")
+		return err
 	})
+	return a
 }

@@ -11,14 +11,9 @@ import (
 // which no step touches: within that, a machine's own clock strays less than Skew.
 const Lasts = 24 * time.Hour
 
-// Clock is what one provider told of the time, with the last complete answers, and
-// how far guard's wall clock was from it. The ledger keeps one for each account, as
-// the value named ClockName.
+// Clock is what one provider told of the time, with the last complete answers. The
+// ledger keeps one for each account, as the value named ClockName.
 type Clock struct {
-	// Offset is guard's wall clock minus the provider's. It includes the time the
-	// answer took and the provider's rounding to seconds.
-	Offset time.Duration `json:"offset"`
-	At     time.Time     `json:"at"` // by guard's wall clock
 	// Boot is the boot that the elapsed times below count in.
 	Boot string `json:"boot,omitzero"`
 	// Sure is the provider's time that two readings agree on, and Odd one that does
@@ -30,11 +25,6 @@ type Clock struct {
 // ClockName is the name of an account's Clock among the ledger's values.
 func ClockName(account string) string { return "clock/" + account }
 
-// Agrees reports whether the two clocks tell the same time, as far as releases
-// are concerned: within Skew. A clock that was never compared agrees with
-// nothing.
-func (c Clock) Agrees() bool { return !c.At.IsZero() && c.Offset.Abs() <= Skew }
-
 // Hear takes in what a provider tells of the time, read at an instant. What does not
 // go with what is sure becomes sure when a reading at least two polls later says the
 // same, so that one odd answer moves nothing. A clock of another boot begins anew.
@@ -42,7 +32,6 @@ func (c Clock) Hear(told time.Time, at guard.Instant, boot string, poll time.Dur
 	if c.Boot != boot || at.Before(c.Sure) || at.Before(c.Odd) {
 		c = Clock{Boot: boot}
 	}
-	c.Offset, c.At = at.Wall.Sub(told), at.Wall
 	heard := guard.Instant{Wall: told.UTC(), Elapsed: at.Elapsed}
 	switch {
 	case goesWith(c.Sure, heard), goesWith(c.Odd, heard) && heard.Sub(c.Odd) >= 2*poll:
@@ -58,21 +47,31 @@ func goesWith(earlier, later guard.Instant) bool {
 	return !earlier.IsZero() && earlier.Add(later.Sub(earlier)).Wall.Sub(later.Wall).Abs() <= Skew
 }
 
-// Now is an instant as the providers tell the time: its wall time is that on which
-// most of the clocks agree, carried on by the time that has elapsed, where guard's
-// own is farther from it than Skew. Where they do not say, the instant is as it was:
-// clocks count that are sure, of this boot (which must be known) and no older than
-// Lasts.
-func Now(clocks []Clock, boot string, at guard.Instant) guard.Instant {
+// last is what the clock told last, carried on to an instant by the time that has
+// elapsed; false where that is of another boot, or too old to say anything.
+func (c Clock) last(boot string, at guard.Instant) (time.Time, bool) {
+	if !c.Odd.IsZero() {
+		return carried(c.Odd, c.Boot, boot, at)
+	}
+	return carried(c.Sure, c.Boot, boot, at)
+}
+
+func carried(told guard.Instant, in, boot string, at guard.Instant) (time.Time, bool) {
+	age := at.Sub(told)
+	return told.Wall.Add(age), boot != "" && in == boot && !told.IsZero() && age <= Lasts
+}
+
+// agreed is the time on which most of the clocks that are sure agree within Skew;
+// false where they do not.
+func agreed(clocks []Clock, boot string, at guard.Instant) (time.Time, bool) {
 	var told []time.Time
 	for _, c := range clocks {
-		age := at.Sub(c.Sure)
-		if boot != "" && c.Boot == boot && !c.Sure.IsZero() && age >= 0 && age <= Lasts {
-			told = append(told, c.Sure.Add(age).Wall)
+		if t, ok := carried(c.Sure, c.Boot, boot, at); ok {
+			told = append(told, t)
 		}
 	}
 	if len(told) == 0 {
-		return at
+		return time.Time{}, false
 	}
 	slices.SortFunc(told, time.Time.Compare)
 	middle, agree := told[len(told)/2], 0
@@ -81,8 +80,5 @@ func Now(clocks []Clock, boot string, at guard.Instant) guard.Instant {
 			agree++
 		}
 	}
-	if 2*agree > len(told) && middle.Sub(at.Wall).Abs() > Skew {
-		at.Wall = middle
-	}
-	return at
+	return middle, 2*agree > len(told)
 }
