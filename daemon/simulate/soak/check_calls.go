@@ -69,6 +69,15 @@ func (j *judge) crashed(from, to time.Duration) bool {
 	return slices.ContainsFunc(j.dead, func(s span) bool { return s.touches(from, to) })
 }
 
+// down is how long between two moments guard was dead or asleep.
+func (j *judge) down(from, to time.Duration) time.Duration {
+	var sum time.Duration
+	for _, s := range j.dead {
+		sum += max(0, min(s.to, to)-max(s.from, from))
+	}
+	return sum
+}
+
 // looks holds law 5: within 30 s before each call the box was read by ID under the
 // right credentials, that read could not have said that it is gone or another
 // thing, and it worked, or the cause is a cap and a complete look is at most ten

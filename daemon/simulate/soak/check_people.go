@@ -23,7 +23,7 @@ const slackWait = 65 * time.Minute
 
 // notices holds law 9 for the first call of each release that nobody ordered: its
 // notice was queued a grace before, or, where the limit is newer than that, when it
-// was set; a cap never waits, so for one a notice before the call is enough where
+// was set, less the time that guard was down; a cap never waits, so for one a notice before the call is enough where
 // its money moved within the grace. In good weather the notice came when it was due,
 // not before, and Slack had it.
 func (j *judge) notices(b *life) {
@@ -43,7 +43,9 @@ func (j *judge) notices(b *life) {
 		}
 		need = max(need-reactionTime-j.sweep(), 0)
 		if expired {
-			need = max(min(j.graceOf(said), at-max(said.set, b.born))-reactionTime, 0)
+			need = min(j.graceOf(said), at-max(said.set, b.born)) - reactionTime
+			// A notice that fell due while guard was down comes late, the call does not.
+			need = max(need-j.down(at-need-reactionTime, at), 0)
 		}
 		told := j.told(func(m guard.Message) bool {
 			return m.Channel == "slack" && aboutID(m, b.id) && (m.Rule == guard.RuleExpired || m.Rule == guard.RuleBudgetExceeded) && j.earliest(m.CreatedAt) <= at-need

@@ -79,6 +79,8 @@ func (j *judge) story() {
 			return
 		} else if ran.Status == 0 {
 			b.say(o, j.clockAt(o.At).hi)
+		} else if o.Verb == Release && j.crashed(o.At, o.At) {
+			b.orders = append(b.orders, o.At) // durable or not: guard died over it
 		}
 	}
 }

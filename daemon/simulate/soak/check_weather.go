@@ -86,7 +86,12 @@ func (j *judge) faults(b *life, calls ...string) []storm {
 		if f.Times > 0 {
 			end = min(end, j.usedUp(name, s.Faults, f, sort))
 		}
-		out = append(out, storm{span{f.From, end}, patience(f.Reply), true})
+		after := patience(f.Reply)
+		if sort != fake.CallRelease && sort != fake.CallList && end-f.From >= farAway {
+			// What could not be read for so long is told once more before it goes.
+			after = max(after, j.longestGrace(b)+retryAtLeast)
+		}
+		out = append(out, storm{span{f.From, end}, after, true})
 	}
 	return out
 }
@@ -112,10 +117,11 @@ func (j *judge) usedUp(account string, all []fake.Fault, f fake.Fault, sort stri
 }
 
 // patience is how long after such an answer guard may wait before it tries again.
+// To a release, "there is no such thing" is a yes, which is given time like one.
 func patience(r fake.Reply) time.Duration {
 	d := retryAtLeast
 	switch {
-	case r.AcceptedIgnored, r.DoneButTimesOut, r.TimesOut:
+	case r.AcceptedIgnored, r.DoneButTimesOut, r.TimesOut, r.Status == 404, r.Status == 410:
 		d = verify + retryAtLeast
 	case r.Status == 401, r.Status == 403, r.Status == 423:
 		d = recheckAtMost
