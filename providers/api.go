@@ -42,7 +42,7 @@ func (a API) Call(ctx context.Context, method string, query url.Values, in, out 
 	if err != nil {
 		return err
 	}
-	body, err := io.ReadAll(resp.Body)
+	body, err := readAll(resp.Body, resp.ContentLength)
 	if err != nil {
 		return failure(req, &exchangeError{what: "the reply broke off", sent: true})
 	}
@@ -100,6 +100,13 @@ func (a API) request(ctx context.Context, method string, query url.Values, in an
 // decode fills out and says what is wrong with the body; "" if nothing is. It
 // quotes nothing of it.
 func decode(body []byte, out any) string {
+	if bytes.Equal(bytes.TrimSpace(body), []byte("null")) {
+		return "the reply is null"
+	}
+	err := json.Unmarshal(body, out)
+	if err == nil {
+		return ""
+	}
 	dec := json.NewDecoder(bytes.NewReader(body))
 	var raw json.RawMessage
 	switch err := dec.Decode(&raw); {
@@ -107,14 +114,9 @@ func decode(body []byte, out any) string {
 		return "the reply is empty"
 	case err != nil:
 		return "the reply is not whole JSON"
-	case bytes.Equal(raw, []byte("null")):
-		return "the reply is null"
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return "the reply is more than one JSON value"
 	}
-	if err := json.Unmarshal(raw, out); err != nil {
-		return "the reply is JSON of another shape"
-	}
-	return ""
+	return "the reply is JSON of another shape"
 }

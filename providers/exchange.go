@@ -29,6 +29,9 @@ type exchange struct {
 	maxBody int64
 }
 
+// maxGrow is the most memory that a reply gets on its word.
+const maxGrow = 1 << 20
+
 // exchangeError is why a try gave no response. It has no text from outside.
 type exchangeError struct {
 	what    string
@@ -68,7 +71,7 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	if _, err := resp.Location(); err != nil {
 		resp.Header.Del("Location") // http.Client would quote it in an error
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, x.maxBody+1))
+	body, err := readAll(io.LimitReader(resp.Body, x.maxBody+1), min(resp.ContentLength, x.maxBody))
 	if err != nil {
 		e := diagnose(req.Context(), err)
 		e.sent = true
@@ -80,6 +83,14 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	resp.ContentLength = int64(len(body))
 	return resp, nil
+}
+
+// readAll reads to the end, of about so many bytes; a negative number is not known.
+func readAll(r io.Reader, about int64) ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(int(min(max(about, 0), maxGrow)) + bytes.MinRead)
+	_, err := b.ReadFrom(r)
+	return b.Bytes(), err
 }
 
 // pace waits for the call's turn, a bounded time.

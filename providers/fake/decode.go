@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"guard"
 	"guard/providers"
@@ -225,12 +226,24 @@ func bills(r guard.Resource) guard.Tri {
 
 func (f field) null() bool { return len(f) == 0 || bytes.Equal(f, []byte("null")) }
 
+// plain is a string in which nothing is escaped, as most are.
+func (f field) plain() (string, bool) {
+	n := len(f) - 1
+	if n < 1 || f[0] != '"' || f[n] != '"' || bytes.ContainsAny(f[1:n], `"\`) || !utf8.Valid(f) {
+		return "", false
+	}
+	return string(f[1:n]), true
+}
+
 // text is a string, or a number as a string; "" for anything else.
 func (f field) text(most int) string {
-	var s string
 	if f.null() {
 		return ""
 	}
+	if s, ok := f.plain(); ok {
+		return providers.Text(s, most)
+	}
+	var s string
 	if json.Unmarshal(f, &s) == nil {
 		return providers.Text(s, most)
 	}
