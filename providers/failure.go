@@ -187,7 +187,7 @@ func isHTML(h http.Header, body []byte) bool {
 
 // peek reads a body that is in memory already and puts it back.
 func peek(resp *http.Response) ([]byte, error) {
-	body, err := io.ReadAll(resp.Body)
+	body, err := readAll(resp.Body, resp.ContentLength)
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return body, err
 }

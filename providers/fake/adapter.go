@@ -131,6 +131,7 @@ func (p *Provider) list(ctx context.Context, kind guard.Kind, scope string) ([]g
 		if page.Items == nil {
 			return fail(fmt.Errorf("%w: a page has no list in it", guard.ErrBadReply))
 		}
+		out = slices.Grow(out, len(page.Items))
 		for _, item := range page.Items {
 			r, ok := p.decode(item, page.Currency)
 			if !ok || r.ID.Kind != kind {

@@ -308,7 +308,7 @@ func (f field) count(most int64) (int64, bool) {
 
 func (f field) tags() map[string]string {
 	var in map[string]field
-	if f.null() || json.Unmarshal(f, &in) != nil || len(in) == 0 {
+	if f.null() || string(f) == "{}" || json.Unmarshal(f, &in) != nil || len(in) == 0 {
 		return nil
 	}
 	out := map[string]string{}

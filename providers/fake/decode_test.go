@@ -27,5 +27,7 @@ func TestTextReadsAsJSONDoes(t *testing.T) {
 	for _, raw := range []string{`""`, `"a"`, `"\""`, `"\\"`, `"a\u0041"`, "\"\xff\"", `"日本"`, `"0123456789012345678901234"`} {
 		check(t, raw)
 	}
-	rapid.Check(t, func(t *rapid.T) { check(t, `"`+rapid.StringMatching("[a-z\\\\\"\x00-\x7fäß]{0,30}").Draw(t, "inside")+`"`) })
+	rapid.Check(t, func(t *rapid.T) {
+		check(t, `"`+rapid.StringMatching("[a-z\\\\\"\x00-\x7fäß]{0,30}").Draw(t, "inside")+`"`)
+	})
 }
