@@ -59,21 +59,20 @@ const (
 	asPacked = "p"
 )
 
-func (m *mirror[T]) read(key string, r *record) (v T, err error) {
+func (m *mirror[T]) read(key string, r *record) (T, error) {
 	text := *r.text.Load()
 	mark, text := text[:1], text[1:]
 	if mark == asPacked {
-		m.t.as.into(key, text, &v)
-		return v, nil
+		return m.t.unpack(key, text), nil
 	}
-	if v, err = m.t.decode(key, []byte(text)); err != nil {
-		return v, err
+	v, err := m.t.decode(key, []byte(text))
+	if err == nil {
+		if s, ok := m.t.as.of(key, &v); ok {
+			s = asPacked + s
+			r.text.Store(&s)
+		}
 	}
-	if s, ok := m.t.as.of(key, &v); ok {
-		s = asPacked + s
-		r.text.Store(&s)
-	}
-	return v, nil
+	return v, err
 }
 
 func (m *mirror[T]) copy() mirrored { return &mirror[T]{t: m.t, rows: *m.rows.Copy()} }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"sync"
 
 	"guard"
 )
@@ -15,12 +16,15 @@ type table[T any] struct {
 	name string
 	key  func(T) string
 	as   *packer
+	// room is where records are unpacked: reflection wants them on the heap, and
+	// what is read is gone soon.
+	room *sync.Pool
 }
 
 func archive[T any](name string, key func(T) string) table[T] { return table[T]{name: name, key: key} }
 
 func tableOf[T any](name string, key func(T) string) table[T] {
-	return table[T]{name, key, packerOf(reflect.TypeFor[T]())}
+	return table[T]{name, key, packerOf(reflect.TypeFor[T]()), &sync.Pool{New: func() any { return new(T) }}}
 }
 
 // The tables. Their names are in files: never rename one without an upgrade.
@@ -81,6 +85,16 @@ func (t table[T]) decode(key string, b []byte) (T, error) {
 		return v, fmt.Errorf("%w: record %q in the ledger's table %s says that it is %q", guard.ErrDamaged, key, t.name, got)
 	}
 	return v, nil
+}
+
+// unpack reads a record that a mirror has packed.
+func (t table[T]) unpack(key, text string) T {
+	p := t.room.Get().(*T)
+	t.as.into(key, text, p)
+	v := *p
+	*p = *new(T)
+	t.room.Put(p)
+	return v
 }
 
 func (t table[T]) get(g Getter, key string) (T, bool, error) {
