@@ -36,8 +36,8 @@ type Options struct {
 	Cloud func(ctx context.Context, socket string) *exec.Cmd
 	// Guard runs a command line of guard in this process and returns its status.
 	Guard func(ctx context.Context, transport http.RoundTripper, out io.Writer, args ...string) int
-	// Profile starts a CPU profile of a stretch ("full", "quiet") and returns what
-	// ends it; nil: none.
+	// Profile starts a CPU profile of a stretch ("full", "quiet", "arming",
+	// "deadlines") and returns what ends it; nil: none.
 	Profile func(name string) (stop func(), err error)
 	// Heap writes a profile of what the process holds after the quiet rounds and a
 	// collection; nil: none.

@@ -25,7 +25,9 @@ func (b *bench) arm(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	b.result.Cycles.Arming, err = b.cost(ctx, func() error { return b.pass(ctx, until(-notice/2)) })
+	b.result.Cycles.Arming, err = b.profiled(ctx, "arming", func() (Cost, error) {
+		return b.cost(ctx, func() error { return b.pass(ctx, until(-notice/2)) })
+	})
 	if err != nil {
 		return err
 	}
@@ -65,17 +67,19 @@ func (b *bench) deadlines(ctx context.Context) error {
 	var start, ended time.Time
 	var from guard.Instant
 	var err error
-	d.Meanwhile, err = b.cost(ctx, func() error {
-		start, from = b.pace()
-		running, stop := context.WithCancel(ctx)
-		done := make(chan struct{})
-		go func() { b.daemon.Run(running); close(done) }()
-		b.watch(running, start.Add(lead+window+patience))
-		ended = time.Now()
-		stop()
-		<-done
-		b.halt()
-		return ctx.Err()
+	d.Meanwhile, err = b.profiled(ctx, "deadlines", func() (Cost, error) {
+		return b.cost(ctx, func() error {
+			start, from = b.pace()
+			running, stop := context.WithCancel(ctx)
+			done := make(chan struct{})
+			go func() { b.daemon.Run(running); close(done) }()
+			b.watch(running, start.Add(lead+window+patience))
+			ended = time.Now()
+			stop()
+			<-done
+			b.halt()
+			return ctx.Err()
+		})
 	})
 	if err != nil {
 		return err
