@@ -170,6 +170,6 @@ func (c *Caller) outcome(tx *store.Tx, at guard.Instant, made guard.Release, out
 	if err != nil {
 		return err
 	}
-	out := release.Step(r, release.Input{At: at.Wall, Verify: c.Verify, Configured: true, Call: &release.Call{Err: outcome}})
+	out := release.Step(r, release.Input{At: at.Wall, Verify: c.verify(), Configured: true, Call: &release.Call{Err: outcome}})
 	return c.record(scope{tx: tx, at: at, observed: o, lease: le, kicks: kicks, truths: c.Account.Provider.Truths()}, r, out)
 }

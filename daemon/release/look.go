@@ -167,12 +167,16 @@ func (l *Loop) complete(o guard.Observed, s *scene) time.Time {
 	return last
 }
 
-func (l *Loop) truths() guard.Truths {
-	if l.Account == nil {
+func (c Config) truths() guard.Truths {
+	if c.Account == nil {
 		return guard.Truths{}
 	}
-	return l.Account.Provider.Truths()
+	return c.Account.Provider.Truths()
 }
+
+// verify is how long after acceptance a target may live: as configured, or as long
+// as its adapter says that a release takes, and the next readings' time.
+func (c Config) verify() time.Duration { return max(c.Verify, c.truths().ReleaseLead+time.Minute) }
 
 func orRecorded(a, b string) string {
 	if a != "" {

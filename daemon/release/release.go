@@ -38,7 +38,8 @@ type Config struct {
 	AccountName string
 	Account     *providers.Account
 	Judge       Judge
-	// Verify is how long after acceptance a target may live.
+	// Verify is how long after acceptance a target may live, where the adapter does
+	// not say that a release takes longer.
 	Verify time.Duration
 	// ForcedUnprotect lets the provider's protection be stripped where the lease
 	// allows it too.

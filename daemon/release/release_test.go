@@ -11,6 +11,7 @@ import (
 
 	"guard"
 	judging "guard/policy/release"
+	"guard/providers"
 	"guard/providers/fake"
 	"guard/store"
 )
@@ -119,6 +120,37 @@ func TestKilledAnywhere(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestAsLongAsItTakes: what takes as long as its adapter says is not stalled, and is
+// asked for once; what takes longer is both.
+func TestAsLongAsItTakes(t *testing.T) {
+	for said, wantCalls := range map[time.Duration]int{20 * time.Minute: 1, time.Minute: 4} {
+		s := one()
+		s.ReleaseTakes = 20 * time.Minute
+		w := newWorld(t, s)
+		w.account.Provider = lead{w.account.Provider, said}
+		w.know(guard.CauseExpiry, "i-1")
+		w.must(due + 25*time.Minute)
+		if r := w.release("i-1"); r.State != guard.ReleaseDone || r.Receipt == nil {
+			t.Fatalf("said to take %v: %s", said, r.State)
+		}
+		if calls := w.calls(fake.CallRelease, "i-1"); len(calls) != wantCalls {
+			t.Errorf("said to take %v: calls at %v, want %d", said, calls, wantCalls)
+		}
+	}
+}
+
+// lead says of a provider how long a release takes.
+type lead struct {
+	providers.Provider
+	takes time.Duration
+}
+
+func (p lead) Truths() guard.Truths {
+	t := p.Provider.Truths()
+	t.ReleaseLead = p.takes
+	return t
 }
 
 // TestGoneBefore: what ended by itself is withdrawn, without a call.

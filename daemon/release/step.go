@@ -69,7 +69,7 @@ func (l *Loop) move(tx *store.Tx, at guard.Instant, s *scene, was guard.Release,
 		k = &found // a failed one is no answer any more once it can be tried again
 	}
 	n, seen, fresh := l.fold(at, r, k, o, known, le, s)
-	in := release.Input{At: at.Wall, Verify: l.Verify, Configured: l.Account != nil, Look: seen,
+	in := release.Input{At: at.Wall, Verify: l.verify(), Configured: l.Account != nil, Look: seen,
 		Unprotect: l.mayUnprotect(le)}
 	if r.State != guard.ReleaseIssued && seen.Found != release.Ended {
 		if in.Judged, err = l.Judge.Judge(tx, at, r, fresh); err != nil {
