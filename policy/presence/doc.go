@@ -2,6 +2,9 @@
 // causes, and only one of them is that it ended: every other one has its own
 // [Verdict] and leaves the thing, and its meter, running.
 //
+// It also judges what time it is, of which a machine's own wall clock is one witness
+// among several: see [Belief].
+//
 // It is pure: the loops that read a cloud pass in what they read and when.
 package presence
 
