@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +20,8 @@ type book struct {
 	releases map[string]guard.Release  // open ones, by resource key
 	findings map[string][]guard.Finding
 	accounts map[string]guard.AccountStatus
-	children map[string][]string // keys of what was ever on an instance, by its key
+	children map[string][]string // keys of what was last on an instance, by its key
+	shares   map[string][]string // keys of what counts or has counted to a lease, by its ID
 }
 
 // read loads an account's part of the ledger; "" loads everything.
@@ -27,7 +29,7 @@ func read(v *store.View, account string) (*book, error) {
 	b := &book{
 		observed: map[string]guard.Observed{}, leases: map[string]guard.Lease{}, plans: map[string]guard.Plan{},
 		metered: map[string]guard.Metered{}, releases: map[string]guard.Release{}, findings: map[string][]guard.Finding{},
-		accounts: map[string]guard.AccountStatus{}, children: map[string][]string{},
+		accounts: map[string]guard.AccountStatus{}, children: map[string][]string{}, shares: map[string][]string{},
 	}
 	prefix := ""
 	if account != "" {
@@ -66,7 +68,13 @@ func read(v *store.View, account string) (*book, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.metered[m.Resource.Key()] = m
+		key := m.Resource.Key()
+		b.metered[key] = m
+		for _, s := range m.Segments {
+			if !slices.Contains(b.shares[s.Lease], key) && s.Lease != "" {
+				b.shares[s.Lease] = append(b.shares[s.Lease], key)
+			}
+		}
 	}
 	for r, err := range v.Releases.All(prefix) {
 		if err != nil {
@@ -123,28 +131,34 @@ func (b *book) find(account, id string) (guard.Observed, bool) {
 type member struct {
 	observed guard.Observed
 	metered  guard.Metered
+	own      bool // it is what the lease is about
 }
 
-// family is a resource and, for an instance, everything that was ever on it.
-func (b *book) family(o guard.Observed) []member {
+// family is a resource and, for an instance, what was last on it and what else has
+// counted to its lease.
+func (b *book) family(o guard.Observed, lease string) []member {
 	key := o.Resource.ID.Key()
-	out := []member{{o, b.metered[key]}}
+	out := []member{{o, b.metered[key], true}}
 	if o.Resource.ID.Kind != guard.Instance {
 		return out
 	}
-	for _, k := range b.children[key] {
-		out = append(out, member{b.observed[k], b.metered[k]})
+	keys := slices.Concat(b.children[key], b.shares[lease])
+	slices.Sort(keys)
+	for _, k := range slices.Compact(keys) {
+		if k != key {
+			out = append(out, member{b.observed[k], b.metered[k], false})
+		}
 	}
 	return out
 }
 
-// segments are a family's, without those that count to another lease: a box may
-// have had one before.
+// segments are what of a family counts to a lease: a box may have had one before,
+// and a disk another box. Its own count before the meter has said so.
 func segments(family []member, lease string) []guard.Segment {
 	var segs []guard.Segment
 	for _, m := range family {
 		for _, s := range m.metered.Segments {
-			if lease == "" || s.Lease == "" || s.Lease == lease {
+			if lease == "" || s.Lease == lease || s.Lease == "" && m.own {
 				segs = append(segs, s)
 			}
 		}

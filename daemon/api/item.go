@@ -55,9 +55,9 @@ func (s *server) item(b *book, o guard.Observed, now time.Time) wire.Item {
 			it.State, it.Release = string(guard.LeaseReleased), string(guard.ReleaseDone)
 		}
 	}
-	family, whose := []member{{o, b.metered[key]}}, ""
+	family, whose := []member{{o, b.metered[key], true}}, ""
 	if lease != nil {
-		family, whose = b.family(o), lease.ID
+		family, whose = b.family(o, lease.ID), lease.ID
 	}
 	spent(&it, family, whose, now)
 	return it

@@ -34,12 +34,16 @@ func (s *server) solve(b *book, o guard.Observed, l guard.Lease, acct *providers
 
 // metered is the family with everything folded in that is known now.
 func (s *server) metered(b *book, o guard.Observed, l guard.Lease, acct *providers.Account, at guard.Instant) []member {
-	family := b.family(o)
+	family := b.family(o, l.ID)
 	for i, m := range family {
-		in := spend.Input{Observed: m.observed, Metered: m.metered, Lease: l.ID, Truths: acct.Provider.Truths(),
+		in := spend.Input{Observed: m.observed, Metered: m.metered, Truths: acct.Provider.Truths(),
 			Poll: acct.Poll, Read: at.Wall, At: at.Wall, Over: s.Rules().PriceChanged.Over}
-		if i == 0 {
-			in.Price = l.Price
+		switch {
+		case m.own:
+			in.Lease, in.Price, in.Taken = l.ID, l.Price, spend.Taken(time.Time{}, l)
+		case m.observed.Instance.Key() == o.Resource.ID.Key():
+			in.Since = spend.Since(m.observed, o)
+			in.Lease, in.Taken = l.ID, spend.Taken(in.Since, l)
 		}
 		family[i].metered, _ = spend.Fold(in)
 	}

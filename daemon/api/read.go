@@ -146,9 +146,9 @@ func (s *server) fill(v *store.View, b *book, o guard.Observed, at guard.Instant
 		out.ReadAt = s.local(sc.Complete)
 	}
 	acct, _ := s.Account(o.Resource.ID.Account)
-	family, whose := []member{{o, b.metered[key]}}, ""
+	family, whose := []member{{o, b.metered[key], true}}, ""
 	if l, ok := b.leases[key]; ok {
-		family, whose = b.family(o), l.ID
+		family, whose = b.family(o, l.ID), l.ID
 		out.RegisteredAt = s.local(l.RegisteredAt)
 		for _, h := range l.Holds {
 			if h.Until.After(at.Wall) {

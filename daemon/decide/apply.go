@@ -9,6 +9,7 @@ import (
 
 	"guard"
 	"guard/policy"
+	"guard/policy/spend"
 	"guard/store"
 )
 
@@ -117,14 +118,19 @@ func (w *watch) facts(s *subject, family []string, leases int) (policy.Facts, []
 		return f, open, k, err
 	}
 	segments := f.Metered.Segments
-	if f.Lease != nil && len(family) > 0 {
-		segments = slices.Clone(segments)
-		for _, child := range family {
-			m, _, err := w.v.Metered.Get(child)
+	if f.Lease != nil {
+		// Its own count to it before the meter has said so; what was ever on it only
+		// as the meter says.
+		lease := f.Lease.ID
+		segments = slices.DeleteFunc(slices.Clone(segments), func(s guard.Segment) bool { return s.Lease != "" && s.Lease != lease })
+		family = slices.Concat(family, f.Plan.Family)
+		slices.Sort(family)
+		for _, key := range slices.Compact(family) {
+			m, _, err := w.v.Metered.Get(key)
 			if err != nil {
 				return f, open, k, err
 			}
-			segments = append(segments, m.Segments...)
+			segments = append(segments, spend.Of(lease, m)...)
 		}
 	}
 	k.spend = w.l.spent(f, segments)

@@ -3,6 +3,8 @@ package release
 import (
 	"context"
 	"reflect"
+	"slices"
+	"time"
 
 	"guard"
 	"guard/policy"
@@ -215,16 +217,31 @@ func (c Config) receipt(sc scope, r guard.Release) (*guard.Receipt, error) {
 	}
 	in := spend.Input{Observed: sc.observed, Metered: own, Lease: r.Lease, Truths: sc.truths, At: sc.at.Wall, Read: sc.at.Wall}
 	if sc.lease != nil {
+		in.Taken = spend.Taken(time.Time{}, *sc.lease)
 		in.Price, out.Budget = sc.lease.Price, sc.lease.Budget
 	}
 	own, _ = spend.Fold(in)
 	segments := own.Segments
+	if r.Lease != "" {
+		segments = spend.Of(r.Lease, own)
+	}
+	plan, _, err := sc.tx.Plans.Get(r.Lease)
+	if err != nil {
+		return nil, err
+	}
+	family := slices.Clone(plan.Family)
 	for _, id := range sc.children {
-		m, _, err := sc.tx.Metered.Get(id.Key())
+		family = append(family, id.Key())
+	}
+	slices.Sort(family)
+	for _, key := range slices.Compact(family) {
+		m, _, err := sc.tx.Metered.Get(key)
 		if err != nil {
 			return nil, err
 		}
-		segments = append(segments, m.Segments...)
+		segments = append(segments, spend.Of(r.Lease, m)...)
+	}
+	for _, id := range sc.children {
 		child, ok, err := sc.tx.Observed.Get(id.Key())
 		if err != nil {
 			return nil, err

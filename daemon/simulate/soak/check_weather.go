@@ -156,7 +156,11 @@ func (j *judge) storms(b *life) []storm {
 			continue
 		}
 		if now := identityAt(b.account.Script, e.At-1); now != who {
-			out = append(out, storm{span{from, e.At}, recheckAtMost, true})
+			after := recheckAtMost
+			if e.At-from >= farAway {
+				after = max(after, j.longestGrace(b)+retryAtLeast)
+			}
+			out = append(out, storm{span{from, e.At}, after, true})
 		}
 		from = e.At
 	}
