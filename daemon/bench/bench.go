@@ -36,8 +36,8 @@ type Options struct {
 	Cloud func(ctx context.Context, socket string) *exec.Cmd
 	// Guard runs a command line of guard in this process and returns its status.
 	Guard func(ctx context.Context, transport http.RoundTripper, out io.Writer, args ...string) int
-	// Profile starts a CPU profile of a stretch ("full", "quiet", "arming",
-	// "deadlines") and returns what ends it; nil: none.
+	// Profile starts a CPU profile of a stretch ("full", "quiet", "starts",
+	// "arming", "deadlines") and returns what ends it; nil: none.
 	Profile func(name string) (stop func(), err error)
 	// Heap writes a profile of what the process holds after the quiet rounds and a
 	// collection; nil: none.
@@ -76,7 +76,10 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 		{"reading all pages, bare", b.bare},
 		{"the first cycle", b.full},
 		{"quiet cycles", b.quiet},
-		{"starts", b.starts},
+		{"starts", func(ctx context.Context) error {
+			_, err := b.profiled(ctx, "starts", func() (Cost, error) { return Cost{}, b.starts(ctx) })
+			return err
+		}},
 		{"quiet minutes", b.minutes},
 		{"what people type", b.people},
 		{"arming every lease", b.arm},
@@ -174,7 +177,7 @@ func (b *bench) config() (*configs.Config, error) {
 }
 
 // opened is how long the parts of a start took.
-type opened struct{ file, ledger, daemon time.Duration }
+type opened struct{ file, ledger, daemon, cpu time.Duration }
 
 func (o opened) total() time.Duration { return o.file + o.ledger + o.daemon }
 

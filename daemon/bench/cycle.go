@@ -284,6 +284,10 @@ func (b *bench) starts(ctx context.Context) error {
 			return err
 		}
 		debug.FreeOSMemory()
+		before, err := used()
+		if err != nil {
+			return err
+		}
 		o, err := b.open(ctx, nil)
 		if err != nil {
 			return err
@@ -293,9 +297,14 @@ func (b *bench) starts(ctx context.Context) error {
 			return err
 		}
 		o.daemon += time.Since(start)
+		after, err := used()
+		if err != nil {
+			return err
+		}
+		o.cpu = after.CPU - before.CPU
 		all = append(all, o)
 	}
 	o := median(all, func(o opened) float64 { return float64(o.total()) })
-	b.result.Start = Start{Total: ms(o.total()), File: ms(o.file), Ledger: ms(o.ledger), Daemon: ms(o.daemon), N: len(all)}
+	b.result.Start = Start{Total: ms(o.total()), File: ms(o.file), Ledger: ms(o.ledger), Daemon: ms(o.daemon), CPU: ms(o.cpu), N: len(all)}
 	return nil
 }

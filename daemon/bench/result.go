@@ -137,6 +137,7 @@ type Start struct {
 	File   float64 `json:"file_ms"`   // the file is proven and opened
 	Ledger float64 `json:"ledger_ms"` // its records are taken in
 	Daemon float64 `json:"daemon_ms"` // identities are asked for, loops and API wired
+	CPU    float64 `json:"cpu_ms"`    // of all that
 	N      int     `json:"n"`
 }
 
