@@ -11,13 +11,13 @@ import (
 	"unicode/utf8"
 )
 
-// A packed record is what a mirror keeps of one: a tenth of the memory of the
-// decoded value, without a pointer for the garbage collector to follow, and read
-// several times as fast as JSON. It never leaves the process.
+// A packed record is what a mirror keeps of one: a quarter of its JSON, without a
+// pointer for the garbage collector to follow, and read several times as fast. It
+// never leaves the process.
 //
 // A struct is a bit for each field that is not zero, and those fields; a string that
-// stands in the record's key or earlier in the record is a reference. Strings of an
-// unpacked record are parts of the packed one, so reading makes none.
+// stands in the record's key or earlier in the record is a reference. Strings of a
+// record that is read are parts of the packed one and cost nothing.
 
 // packer packs values of one type. pack is false for a value that JSON would not
 // give back as it is (a time of another zone, text that is not UTF-8).

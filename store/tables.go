@@ -113,7 +113,7 @@ func (t table[T]) get(g Getter, key string) (T, bool, error) {
 	return v, true, nil
 }
 
-// now reads a record as an update sees it: decoded already, where it is in memory.
+// now reads a record as an update sees it, from memory where that can be told.
 func (t table[T]) now(o *overlay, key string) (T, bool, error) {
 	if m, ok := o.mirror(place{t.name, key}).(*mirror[T]); ok {
 		return m.get(key)
