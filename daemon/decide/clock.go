@@ -90,6 +90,7 @@ func (l *Loop) watchClock(ctx context.Context, at guard.Instant) (c clock, chang
 	}
 	next := c.advance(at, b, sameBoot)
 	changed = c.At.IsZero() || !sameBoot || c.drift(at) > leapt || next.Doubt != c.Doubt || !next.Since.Equal(c.Since) ||
+		next.Doubt && !next.Least.Wall.Equal(c.Least.Wall) ||
 		!next.MovedAt.Equal(c.MovedAt) || !next.away.IsZero()
 	return next, changed, nil
 }
