@@ -27,7 +27,6 @@ const (
 	freshNotice   = 10 * time.Minute // the least after an odd fact or a long absence
 	farAway       = time.Hour        // what lies further ahead does not come to now by one odd fact
 	callWay       = 10 * time.Second // between a deadline and the provider's accepting
-	clockSkew     = time.Minute      // how far a right clock is off
 	percentHour   = 25               // law 7
 	mostHour      = 10
 	reactionTime  = 30 * time.Second // from a due moment in good weather until the call

@@ -215,7 +215,7 @@ func (j *judge) reasons(b *life) {
 			continue
 		}
 		said, ok := b.claim(at)
-		expired := ok && said.expires <= at+j.clockAt(at).hi
+		expired := ok && said.expires <= at+j.slack()
 		if expired || j.capped(b, at) {
 			continue
 		}
@@ -253,7 +253,7 @@ func (j *judge) standing(b *life) {
 		// What was said at this very moment may have come after the call.
 		earlier, _ := b.claim(at - 1)
 		ordered := slices.ContainsFunc(b.orders, func(t time.Duration) bool { return t <= at })
-		if !ordered && min(said.held, earlier.held) > at+j.clockAt(at).hi+time.Second {
+		if !ordered && min(said.held, earlier.held) > at+j.slack()+time.Second {
 			j.wrong(10, "wrong release", at, b.id, "%s is called inside a hold that ends at %s", c.Call.Call, said.held)
 		}
 		if said.guarded && earlier.guarded {

@@ -82,11 +82,9 @@ func (j *judge) episodes(b *life) []episode {
 	end := min(b.gone, j.h.Length)
 	marks := []time.Duration{end}
 	for _, c := range b.claims {
-		off := j.clockAt(c.at).lo
-		marks = append(marks, c.at, c.held-off, c.expires-off)
+		marks = append(marks, c.at, c.held+j.slack(), c.expires+j.slack())
 		for _, h := range j.week.Hits {
-			off := j.clockAt(h.At).lo
-			marks = append(marks, h.At, c.held-off, c.expires-off)
+			marks = append(marks, h.At)
 		}
 		if x, ok := j.capDue(b, c); ok {
 			marks = append(marks, x)
@@ -148,7 +146,7 @@ func (j *judge) capDue(b *life, c claim) (time.Duration, bool) {
 func (j *judge) dueAt(b *life, t time.Duration) (episode, bool) {
 	c, ok := b.claim(t)
 	_, must := j.acts(b.account, t)
-	now := t + j.clockAt(t).lo
+	now := t - j.slack()
 	if !ok || !must || c.guarded || c.held > now || foreign(j, b, t) || !b.alive(t) || b.account.Script.Self == b.spec.ID {
 		return episode{}, false
 	}
@@ -296,7 +294,7 @@ func (j *judge) overdue(b *life, c claim, at time.Duration) bool {
 
 // jumps holds a call for a cap against each change of price before it.
 func (j *judge) jumps(b *life, said claim, at time.Duration) {
-	if said.expires <= at+j.clockAt(at).hi || !said.budget.IsSet() || !j.plain(b) {
+	if said.expires <= at+j.slack() || !said.budget.IsSet() || !j.plain(b) {
 		return
 	}
 	left := func(t time.Duration, hourly *big.Rat) time.Duration {

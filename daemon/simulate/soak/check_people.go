@@ -33,7 +33,7 @@ func (j *judge) notices(b *life) {
 		if !ok || k > 0 && at-j.offset(b.calls[k-1].At) < time.Hour || slices.ContainsFunc(b.orders, func(t time.Duration) bool { return t <= at }) {
 			continue
 		}
-		expired := said.expires <= at+j.clockAt(at).hi
+		expired := said.expires <= at+j.slack()
 		need := min(j.graceOf(said), at-said.set)
 		if !expired {
 			need = 0
@@ -152,7 +152,7 @@ func (j *judge) surprises() {
 				continue
 			}
 			since := said.capSet
-			if said.expires <= at+j.clockAt(at).hi {
+			if said.expires <= at+j.slack() {
 				since = said.set
 				if said.budget.IsSet() && said.capSet < since && j.capped(b, at) {
 					since = said.capSet

@@ -78,7 +78,7 @@ func (j *judge) story() {
 			j.wrong(0, "ledger", o.At, o.ID, "the %d. command of the week is %q: the week and its history do not belong together", i+1, ran.Line)
 			return
 		} else if ran.Status == 0 {
-			b.say(o, j.clockAt(o.At).hi)
+			b.say(o)
 		} else if o.Verb == Release && j.crashed(o.At, o.At) {
 			b.orders = append(b.orders, o.At) // durable or not: guard died over it
 		}
@@ -122,9 +122,9 @@ func (j *judge) add(a *Account, r fake.Resource, born time.Duration) {
 	}
 }
 
-// say folds one command that worked. Off is how far guard's clock was off.
-func (b *life) say(o Order, off time.Duration) {
-	now := o.At + off
+// say folds one command that worked.
+func (b *life) say(o Order) {
+	now := o.At
 	c := claim{at: o.At, verb: o.Verb}
 	fresh := true
 	if last, ok := b.claim(o.At); ok {

@@ -181,34 +181,17 @@ func calm(storms []storm, from, to time.Duration) bool {
 	return !slices.ContainsFunc(storms, func(s storm) bool { return s.touches(from, to) })
 }
 
-// clockOff is how far guard's clock may be off at a moment by what it may believe.
-type clockOff struct{ lo, hi time.Duration }
+// clockSlack is how far the time that guard goes by may be off where its wall clock
+// was touched: what providers tell is whole seconds.
+const clockSlack = 3 * time.Second
 
-// clockAt follows the steps of guard's clock as law 8 has them believed: a step
-// forward of more than an hour only where the providers' clocks agree with it.
-// Two steps, or a step and an absence, within ten minutes may be seen as one, and
-// then both readings are possible.
-func (j *judge) clockAt(at time.Duration) clockOff {
-	var actual time.Duration
-	believed := clockOff{}
-	last := -never
-	for _, h := range j.week.Hits {
-		if h.Step == 0 || h.At > at {
-			continue
-		}
-		actual += h.Step
-		doubt := h.At-last < freshNotice || slices.ContainsFunc(j.dead, func(s span) bool { return s.touches(h.At-freshNotice, h.At+freshNotice) })
-		last = h.At
-		next := clockOff{actual, actual}
-		if actual-believed.lo > farAway && actual.Abs() > clockSkew {
-			next = believed
-		}
-		if doubt {
-			next = clockOff{min(believed.lo, actual), max(believed.hi, actual)}
-		}
-		believed = next
+// slack is how far guard's time may be off. Whatever its wall clock does, it goes by
+// the time that has elapsed and that the providers tell.
+func (j *judge) slack() time.Duration {
+	if j.steps() {
+		return clockSlack
 	}
-	return believed
+	return 0
 }
 
 // steps reports whether guard's clock is ever touched.
@@ -216,25 +199,9 @@ func (j *judge) steps() bool {
 	return slices.ContainsFunc(j.week.Hits, func(h Hit) bool { return h.Step != 0 })
 }
 
-// earliest and latest are when guard's wall clock can first and last have told a
-// time.
-func (j *judge) earliest(wall time.Time) time.Duration { return j.clocked(wall, false) }
-
-func (j *judge) latest(wall time.Time) time.Duration { return j.clocked(wall, true) }
-
-func (j *judge) clocked(wall time.Time, last bool) time.Duration {
-	told := j.offset(wall)
-	offs := []time.Duration{0}
-	var actual time.Duration
-	for _, h := range j.week.Hits {
-		if h.Step != 0 {
-			actual += h.Step
-			// Where the step is not believed, guard counts on from before.
-			offs = append(offs, actual)
-		}
-	}
-	if last {
-		return told - slices.Min(offs)
-	}
-	return told - slices.Max(offs)
+// earliest and latest are when guard can first and last have told a time.
+func (j *judge) earliest(wall time.Time) time.Duration {
+	return j.offset(wall) - j.slack()
 }
+
+func (j *judge) latest(wall time.Time) time.Duration { return j.offset(wall) + j.slack() }

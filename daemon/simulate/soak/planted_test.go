@@ -63,7 +63,7 @@ var plants = []plant{
 	{law: 9, bug: "the grace counts forward from the limit", file: "policy/limit.go",
 		old: "notice := due.Add(-lead)", new: "notice := due", pkg: here, test: "TestLaw9PeopleHearFirst"},
 	{law: 9, bug: "a message that was answered 429 is taken for sent", file: "daemon/notify/deliver.go",
-		old: "\tif failed == nil {\n\t\treturn nil, c.acknowledge(ctx, at, p, posted)", new: "\tif failed == nil || fateOf(failed, thread) == throttled {\n\t\treturn nil, c.acknowledge(ctx, at, p, posted)",
+		old: "\tif failed == nil {\n\t\treturn nil, c.take(ctx, at, p, posted)", new: "\tif failed == nil || fateOf(failed, thread) == throttled {\n\t\treturn nil, c.take(ctx, at, p, posted)",
 		pkg: here, test: "TestLaw9PeopleHearFirst"},
 	{law: 10, bug: "a hold is forgotten", file: "policy/limit.go",
 		old: "held := f.Lease.HeldUntil(f.At); held.After(due) {", new: "held := f.Lease.HeldUntil(f.At); held.After(due.Add(1 << 60)) {", pkg: here, test: "TestLaw10ACeilingIsHard"},
