@@ -145,6 +145,17 @@ func TestCloudMistakes(t *testing.T) {
 	}
 }
 
+// TestTooLong: a length that does not fit into 64 bits is refused as too long, and
+// does not come out as another one.
+func TestTooLong(t *testing.T) {
+	for _, d := range []string{"3651d", "9999w", "9999w99999d", "9999w99999d1068000h", "3650d1ns"} {
+		_, err := simulate.Parse([]byte("scenario: s\nstart: 2026-03-06T18:00:00+08:00\nfor: "+d+"\naccounts: {lab: {provider: fake}}\n"), "s.yaml", nil)
+		if err == nil || !strings.Contains(err.Error(), "s.yaml:3: for: longer than ten years") {
+			t.Errorf("%s: %v", d, err)
+		}
+	}
+}
+
 // TestConfigInLayers: the story's config is merged over the user's file key by
 // key, inside rules too; lists replace; no secret is read.
 func TestConfigInLayers(t *testing.T) {

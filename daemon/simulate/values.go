@@ -15,6 +15,8 @@ import (
 // longest is how far from the story's start a time can lie.
 const longest = 10 * 365 * 24 * time.Hour
 
+var errTooLong = errors.New("longer than ten years (3650d)")
+
 // days and weeks are what time.ParseDuration does not know.
 var days = regexp.MustCompile(`^(?:(\d{1,4})w)?(?:(\d{1,5})d)?(.*)$`)
 
@@ -32,7 +34,10 @@ func parseSpan(s string) (time.Duration, error) {
 			if err != nil {
 				return 0, wrong
 			}
-			sum += time.Duration(n) * unit
+			sum += time.Duration(n) * unit // at most 9999w and 99999d, each of which fits
+		}
+		if sum > longest {
+			return 0, errTooLong
 		}
 	}
 	if m[3] != "" {
@@ -43,10 +48,10 @@ func parseSpan(s string) (time.Duration, error) {
 			}
 			return 0, wrong
 		}
+		if d > longest-sum {
+			return 0, errTooLong
+		}
 		sum += d
-	}
-	if sum > longest {
-		return 0, errors.New("longer than ten years")
 	}
 	return sum, nil
 }
