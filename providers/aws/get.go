@@ -127,7 +127,8 @@ func (c *collector) answers(ids []guard.ResourceID) []guard.Lookup {
 
 // getBatch reads some IDs in one region. EC2 refuses a whole batch for one ID
 // that it does not know and names it: the others are asked for again. Where it
-// names none of ours, halves are asked for, down to a single one.
+// names none of ours, halves are asked for, down to a single one. Of that one a
+// refusal that names only others proves nothing.
 func (p *Provider) getBatch(ctx context.Context, kind guard.Kind, region string, ids []string, c *collector) {
 	for len(ids) > 0 {
 		found, err := p.describe(ctx, kind, region, ids)
@@ -147,13 +148,17 @@ func (p *Provider) getBatch(ctx context.Context, kind guard.Kind, region string,
 			p.tell(kind, region, ids, guard.VerdictUnknown, err, c)
 			return
 		}
-		named := intersect(namedIn(err), ids)
+		names := namedIn(err)
+		named := intersect(names, ids)
 		switch {
 		case len(named) == 0 && len(ids) > 1:
 			half := len(ids) / 2
 			p.getBatch(ctx, kind, region, ids[:half], c)
 			ids = ids[half:]
 			continue
+		case len(named) == 0 && len(names) > 0:
+			p.unnamed(kind, region, ids, found, c)
+			return
 		case len(named) == 0:
 			named = ids
 		}
@@ -173,8 +178,8 @@ func (p *Provider) tell(kind guard.Kind, region string, ids []string, v guard.Ve
 	}
 }
 
-// unnamed marks what a successful reply left out without a word: EC2 answers for
-// each ID or refuses, so that this is no proof of anything.
+// unnamed marks what a reply left out without a word: EC2 answers for each ID or
+// refuses it, so that this is no proof of anything.
 func (p *Provider) unnamed(kind guard.Kind, region string, ids []string, found []guard.Resource, c *collector) {
 	for _, name := range ids {
 		if slices.ContainsFunc(found, func(r guard.Resource) bool { return r.ID.ID == name }) {
@@ -230,5 +235,5 @@ func namedIn(err error) []string {
 }
 
 func intersect(a, b []string) []string {
-	return slices.DeleteFunc(a, func(s string) bool { return !slices.Contains(b, s) })
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return !slices.Contains(b, s) })
 }

@@ -39,11 +39,12 @@ func TestGet(t *testing.T) {
 }
 
 func TestGetOneOfThreeMissing(t *testing.T) {
-	for name, message := range map[string]string{
-		"named":     "The instance ID '" + idB + "' does not exist",
-		"not named": "Some instances do not exist",
-		"odd names": "The instance ID 'i-0123456789abcdef0' does not exist",
+	for name, story := range map[string]struct{ message, want string }{
+		"named":     {"The instance ID '" + idB + "' does not exist", "found absent found"},
+		"not named": {"Some instances do not exist", "found absent found"},
+		"odd names": {"The instance ID 'i-0123456789abcdef0' does not exist", "found unknown found"}, // of another one
 	} {
+		message := story.message
 		t.Run(name, func(t *testing.T) {
 			c := newCloud(t).usual()
 			p := c.adapter()
@@ -57,11 +58,11 @@ func TestGetOneOfThreeMissing(t *testing.T) {
 					instancesReply("", box(idC)))
 			}
 			ls := p.Get(t.Context(), iid(idA), iid(idB), iid(idC))
-			if verdicts(ls) != "found absent found" {
+			if verdicts(ls) != story.want {
 				t.Errorf("%v after %v", ls, c.order())
 			}
 			for _, l := range ls {
-				if l.Err != nil {
+				if unknown := l.Verdict == guard.VerdictUnknown; unknown != errors.Is(l.Err, guard.ErrBadReply) || unknown != (l.Err != nil) {
 					t.Errorf("%v", l)
 				}
 			}
@@ -79,6 +80,7 @@ func TestGetThatFails(t *testing.T) {
 		"malformed":      {refuse(400, "InvalidInstanceID.Malformed", `Invalid id: "`+idA+`"`), guard.ErrInvalid},
 		"a 404":          {answer{status: 404, body: "not found"}, guard.ErrBadReply},
 		"HTML":           {ok("<html>hi</html>"), guard.ErrBadReply},
+		"another's":      {refuse(400, "InvalidInstanceID.NotFound", "The instance ID '"+idB+"' does not exist"), guard.ErrBadReply},
 		"left out":       {instancesReply(""), guard.ErrBadReply},
 		"something else": {instancesReply("", box(idB)), guard.ErrBadReply},
 		"no connection":  {answer{err: errors.New("boom")}, guard.ErrUnavailable},
