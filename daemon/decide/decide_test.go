@@ -275,6 +275,30 @@ func TestUnholdGivesNotice(t *testing.T) {
 	}
 }
 
+// TestUnholdBringsBack: a hold that is lifted leaves nothing of what it put off, even
+// where it was no longer than a notice may wait to be acknowledged.
+func TestUnholdBringsBack(t *testing.T) {
+	for _, lifted := range []time.Duration{9*time.Hour + 40*time.Minute, 10*time.Hour + 2*time.Minute} {
+		w := newWorld(t, guard.Enforce)
+		w.instance("i-1")
+		w.lease("i-1", 10*time.Hour)
+		w.skip(8 * time.Hour)
+		w.to(9*time.Hour + 30*time.Minute)
+		w.change("i-1", func(l *guard.Lease) {
+			l.Holds = []guard.Hold{{Until: zero.Add(10*time.Hour + 5*time.Minute), By: "ana", Since: w.at.Wall}}
+		})
+		w.to(lifted)
+		if r, _ := w.release("i-1"); r.Due.Sub(zero) != 10*time.Hour+5*time.Minute {
+			t.Fatalf("held, and due %s", r.Due.Sub(zero))
+		}
+		w.change("i-1", func(l *guard.Lease) { l.Holds = nil })
+		w.once()
+		if r, _ := w.release("i-1"); r.Due.Sub(zero) != 10*time.Hour {
+			t.Errorf("lifted at %s, and due %s", lifted, r.Due.Sub(zero))
+		}
+	}
+}
+
 // TestCapFirst: of two limits the one that is due first is carried out, under its
 // own notice.
 func TestCapFirst(t *testing.T) {

@@ -119,9 +119,12 @@ func (l *Loop) notice(f policy.Facts, r guard.Release, out policy.Outcome, open 
 func (l *Loop) adjust(f policy.Facts, r guard.Release, act policy.Act, out policy.Outcome, open []guard.Finding, stages map[guard.Rule]string, c *change) {
 	n := r
 	n.Action, n.Cause, n.Why, n.Stood, n.Due = act.Action, act.Cause, act.Why, act.Stood, act.Due
-	waits := act.Cause == guard.CauseExpiry && r.Cause == act.Cause && !r.Due.Before(act.Due) && r.Due.Sub(act.Due) <= l.grace(f)
+	// Past its limit, it may wait for its notice to be acknowledged. What is due later
+	// than such a wait was put off by something else, a hold that has ended.
+	waits := act.Cause == guard.CauseExpiry && r.Cause == act.Cause && !f.At.Before(act.Due) &&
+		!r.Due.Before(act.Due) && r.Due.Sub(f.At) <= ackWait && r.Due.Sub(act.Due) <= l.grace(f)
 	if waits {
-		n.Due = r.Due // it waits for its notice to be acknowledged
+		n.Due = r.Due
 	}
 	// It gets fresh notice, or was given it by a time that was put back since.
 	stale := r.Due.Before(f.Account.FreshFrom) && act.Due.After(f.At) || r.NoticedAt.After(f.At)
