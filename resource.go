@@ -311,6 +311,16 @@ type Observed struct {
 	// NotSame is the creation time of another thing that now answers to this ID,
 	// while the first one is still claimed; zero where none does.
 	NotSame time.Time `json:"not_same,omitzero"`
+	// LostTags are tags that were read and no longer are, for an hour: one odd reading
+	// may leave out what forbids guard to touch the thing.
+	LostTags []LostTag `json:"lost_tags,omitzero"`
+}
+
+// LostTag is a tag that is missing, or has another value, since a moment (UTC).
+type LostTag struct {
+	Key   string    `json:"key"`
+	Value string    `json:"value"`
+	Since time.Time `json:"since"`
 }
 
 // Live reports whether it is not proven gone.

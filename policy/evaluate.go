@@ -43,7 +43,7 @@ func Owned(name guard.Rule) bool {
 
 // Evaluate judges one subject by all rules. The same facts give the same outcome.
 func Evaluate(r Rules, f Facts) Outcome {
-	var all Outcome
+	all := Outcome{Next: f.lossCounts()}
 	for _, rule := range rules {
 		o := rule.judge(r, f)
 		all.Verdicts = append(all.Verdicts, o.Verdicts...)

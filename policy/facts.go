@@ -23,7 +23,9 @@ type Facts struct {
 	// configuration does not.
 	Configured bool
 	Mode       guard.Mode
-	May        May
+	// Poll is how far apart readings are; zero where nobody says.
+	Poll time.Duration
+	May  May
 	// Stop is what a stop saves in general at this provider.
 	Stop guard.StopEffect
 

@@ -147,6 +147,10 @@ func parse(t *testing.T, text string) (policy.Rules, policy.Facts) {
 		case "instance", "volume":
 			o := p.observed(t, guard.Kind(what))
 			f.Observed = &o
+		case "lost":
+			f.Observed.LostTags = append(f.Observed.LostTags, guard.LostTag{Key: p["key"], Value: p["value"], Since: p.time("since")})
+		case "poll":
+			f.Poll = p.time("every").Sub(zero)
 		case "parent":
 			o := p.observed(t, guard.Instance)
 			f.Instance = &o

@@ -140,6 +140,10 @@ func (l limit) judge(r Rules, f Facts) Outcome {
 	if f.At.Before(due) {
 		next = earliest(next, due)
 	}
+	if enforce && !protection.Until.IsZero() && !f.At.Before(due) {
+		v.Stages = append(v.Stages, Stage{Name: "unprotected " + protection.Lost.UTC().Format(time.RFC3339),
+			Title: fmt.Sprintf("%s: guard will %s it at %s: the tag that protected it is missing", f.name(), verbOf(action), f.stamp(protection.Until)), Lines: told})
+	}
 	switch {
 	case enforce:
 		v.Act = &Act{Action: action, Cause: l.cause, Due: due, Notice: notice, Limit: l.at, Stood: l.stood,

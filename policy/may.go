@@ -63,6 +63,11 @@ func (f Facts) Untouchable() string {
 	if d := Foreign(r, f.Deployment); d != "" {
 		return fmt.Sprintf("another guard (deployment %s) keeps it", d)
 	}
+	for t, until := range f.lost() {
+		if d := Foreign(guard.Resource{Tags: map[string]string{t.Key: t.Value}}, f.Deployment); d != "" {
+			return fmt.Sprintf("another guard (deployment %s) kept it until %s, and that counts until %s", d, f.stamp(t.Since), f.stamp(until))
+		}
+	}
 	if r.TagsUntold {
 		return "the provider does not tell its tags, so nobody knows whose it is"
 	}

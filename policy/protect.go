@@ -2,11 +2,14 @@ package policy
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"guard"
+	"guard/policy/spend"
 )
 
 // Protection is an admin's wish that a thing is never touched.
@@ -16,6 +19,35 @@ type Protection struct {
 	Why string
 	// Ambiguous: the tag only looks like one of the protect tags.
 	Ambiguous bool
+	// Lost is since when the tag is missing, and Until when that counts (UTC); both
+	// zero while it is there, and where there is none.
+	Lost, Until time.Time
+}
+
+// lost yields the tags whose loss does not count yet, and when it will: one odd
+// reading takes no protection away (law 8). By then the thing has been read again,
+// at the latest right before the call, and people have had notice.
+func (f Facts) lost() iter.Seq2[guard.LostTag, time.Time] {
+	return func(yield func(guard.LostTag, time.Time) bool) {
+		if f.Observed == nil {
+			return
+		}
+		for _, t := range f.Observed.LostTags {
+			until := t.Since.Add(max(freshNotice, spend.Agree*f.Poll))
+			if f.At.Before(until) && !yield(t, until) {
+				return
+			}
+		}
+	}
+}
+
+// lossCounts is when the next lost tag is believed to be gone; zero where none is lost.
+func (f Facts) lossCounts() time.Time {
+	var next time.Time
+	for _, until := range f.lost() {
+		next = earliest(next, until)
+	}
+	return next
 }
 
 // Protection tells whether an admin protects the subject: by the lease, by a tag
@@ -33,7 +65,16 @@ func (f Facts) Protection(r Rules) Protection {
 	if f.Observed != nil {
 		maps.Copy(tags, f.Observed.Resource.Tags)
 	}
-	return r.Protect.of(tags)
+	if p := r.Protect.of(tags); p.On {
+		return p
+	}
+	for t, until := range f.lost() {
+		if p := r.Protect.of(map[string]string{t.Key: t.Value}); p.On {
+			return Protection{On: true, Lost: t.Since, Until: until,
+				Why: fmt.Sprintf("%s: it is missing since %s, and that counts from %s", p.Why, f.stamp(t.Since), f.stamp(until))}
+		}
+	}
+	return Protection{}
 }
 
 // of judges the tags of a resource; an exact match wins over a near miss.

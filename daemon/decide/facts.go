@@ -130,7 +130,7 @@ func (l *Loop) aboutAccount(src source, account string, f *policy.Facts) error {
 	status.Name = account
 	f.Account, f.Mode = status, status.Mode
 	if a := l.accounts[account]; a != nil {
-		f.Configured, f.Mode, f.May, f.Stop = true, a.Mode, policy.May(a.MayRelease), a.Provider.Truths().Stop
+		f.Configured, f.Mode, f.Poll, f.May, f.Stop = true, a.Mode, a.Poll, policy.May(a.MayRelease), a.Provider.Truths().Stop
 	} else {
 		// Nobody can call it; what is due there is told, not forgotten.
 		f.May = policy.May{GPU: true}

@@ -39,7 +39,9 @@ func (l *Loop) Judge(tx *store.Tx, at guard.Instant, r guard.Release, fresh *gua
 	}
 	if fresh != nil && f.Observed != nil {
 		o := *f.Observed
-		o.Resource = presence.Known(o.Resource, *fresh)
+		known := presence.Known(o.Resource, *fresh)
+		o.LostTags = presence.LostTags(o, known, now)
+		o.Resource = known
 		f.Observed = &o
 	}
 	f.Release = &r

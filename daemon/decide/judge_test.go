@@ -2,10 +2,13 @@ package decide_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"guard"
+	"guard/policy/presence"
 	"guard/policy/release"
 	"guard/store"
 )
@@ -242,6 +245,68 @@ func TestProtectedCap(t *testing.T) {
 	w.change("i-1", func(l *guard.Lease) { l.Protected = false })
 	if !stands(w, "i-1") {
 		t.Error("not protected any more, and it does not stand")
+	}
+}
+
+// TestProtectTagLost: one reading without the tag that protects a box releases
+// nothing, neither right before the call nor once the tag is back; a tag that stays
+// away counts ten minutes later, or two polls where they are longer, and people hear
+// of it first. So it is with another guard's mark.
+func TestProtectTagLost(t *testing.T) {
+	for _, tt := range []struct {
+		key   string
+		poll  time.Duration
+		after time.Duration
+	}{
+		{"guard:keep", time.Minute, 10 * time.Minute},
+		{"guard:keep", 10 * time.Minute, 20 * time.Minute},
+		{guard.TagDeployment, time.Minute, 10 * time.Minute},
+	} {
+		w := newWorld(t, guard.Enforce)
+		w.config.Accounts[0].Poll = tt.poll
+		tags := map[string]string{tt.key: "true"}
+		w.instance("i-1", func(o *guard.Observed) { o.Resource.Tags = tags })
+		w.lease("i-1", 0, func(l *guard.Lease) { l.Budget = guard.MustMoney("2400CNY") })
+		w.deadline("i-1", 10*time.Hour, 0)
+		w.skip(8 * time.Hour)
+		w.to(12 * time.Hour)
+		read := func(tags map[string]string) {
+			w.update(func(tx *store.Tx) error {
+				o, _, err := tx.Observed.Get(id("i-1").Key())
+				if err != nil {
+					return err
+				}
+				fresh := o.Resource
+				fresh.Tags = tags
+				o.LostTags, o.Resource = presence.LostTags(o, fresh, w.at.Wall), fresh
+				return tx.Observed.Put(o)
+			})
+		}
+		if tt.key == "guard:keep" {
+			if j := w.judge("i-1", func(r *guard.Resource) { r.Tags = nil }); j.Standing != release.Barred || j.Block != guard.BlockProtected {
+				t.Errorf("%+v: read without the tag right before the call: %+v", tt, j)
+			}
+		}
+		read(nil)
+		w.to(12*time.Hour + time.Minute)
+		read(tags)
+		w.to(14 * time.Hour)
+		read(nil)
+		lost := w.at.Wall
+		w.to(lost.Sub(zero) + tt.after - time.Second)
+		if r, ok := w.release("i-1"); ok && stands(w, "i-1") {
+			t.Errorf("%+v: it stands a second before the loss counts: %+v", tt, r)
+		}
+		w.to(lost.Sub(zero) + tt.after)
+		if _, ok := w.release("i-1"); !ok || !stands(w, "i-1") {
+			t.Errorf("%+v: the loss counts, and it does not stand", tt)
+		}
+		told := slices.ContainsFunc(w.about("i-1"), func(line string) bool {
+			return strings.HasPrefix(line, lost.Sub(zero).String()) && strings.Contains(line, "the tag that protected it is missing")
+		})
+		if tt.key == "guard:keep" && !told {
+			t.Errorf("%+v: nobody was told: %q", tt, w.about("i-1"))
+		}
 	}
 }
 

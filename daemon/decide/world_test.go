@@ -268,8 +268,9 @@ func (w *world) finding(rule guard.Rule, subject string) (guard.Finding, bool) {
 	return f, ok
 }
 
-// judge asks as the release loop does, in a transaction that is kept.
-func (w *world) judge(name string) release.Judgement {
+// judge asks as the release loop does, in a transaction that is kept. What was just
+// read is what is observed, but for the changes.
+func (w *world) judge(name string, change ...func(*guard.Resource)) release.Judgement {
 	w.t.Helper()
 	r, ok := w.release(name)
 	if !ok {
@@ -281,7 +282,11 @@ func (w *world) judge(name string) release.Judgement {
 		if err != nil {
 			return err
 		}
-		j, err = w.loop.Judge(tx, w.at, r, &o.Resource)
+		fresh := o.Resource
+		for _, c := range change {
+			c(&fresh)
+		}
+		j, err = w.loop.Judge(tx, w.at, r, &fresh)
 		return err
 	})
 	return j

@@ -1,6 +1,8 @@
 package presence
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"guard"
@@ -127,6 +129,33 @@ func Refresh(known, fresh guard.Resource) guard.Resource {
 	known.HasGPU, known.GPUs, known.GPUModel = fresh.HasGPU, fresh.GPUs, fresh.GPUModel
 	known.ReleaseProtected, known.StopProtected, known.StopSaves = fresh.ReleaseProtected, fresh.StopProtected, fresh.StopSaves
 	return known
+}
+
+// lostFor is how long a lost tag is remembered.
+const lostFor = time.Hour
+
+// LostTags are the tags of what is observed that are lost as of a fresh reading at a
+// time (UTC), itself brought up to date by [Known]: those it leaves out or changes, and
+// those lost before that are not back. Each is there with its first such reading.
+func LostTags(o guard.Observed, fresh guard.Resource, at time.Time) []guard.LostTag {
+	var lost []guard.LostTag
+	back := func(key, value string) bool {
+		v, ok := fresh.Tags[key]
+		return ok && v == value
+	}
+	for _, t := range o.LostTags {
+		if !back(t.Key, t.Value) && at.Sub(t.Since) < lostFor {
+			lost = append(lost, t)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(o.Resource.Tags)) {
+		value := o.Resource.Tags[key]
+		if back(key, value) || slices.ContainsFunc(lost, func(t guard.LostTag) bool { return t.Key == key && t.Value == value }) {
+			continue
+		}
+		lost = append(lost, guard.LostTag{Key: key, Value: value, Since: at})
+	}
+	return lost
 }
 
 // SameCreation reports whether two creation times can be of one thing. One that

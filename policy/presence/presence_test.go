@@ -2,6 +2,7 @@ package presence
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -32,6 +33,38 @@ var (
 	missing = guard.Lookup{ID: id, Verdict: guard.VerdictAbsent}
 	failed  = guard.Lookup{ID: id, Verdict: guard.VerdictUnknown, Err: errors.New("503")}
 )
+
+// TestLostTags: what a reading leaves out or changes is lost since then, until it is
+// back as it was; later readings do not make it younger, and it is forgotten at last.
+func TestLostTags(t *testing.T) {
+	o := box()
+	o.Resource.Tags = map[string]string{"keep": "true", "team": "x"}
+	for _, step := range []struct {
+		at   time.Duration
+		tags map[string]string
+		want string
+	}{
+		{0, map[string]string{"keep": "true", "team": "x"}, "[]"},
+		{time.Minute, nil, "[keep=true 1m0s team=x 1m0s]"},
+		{2 * time.Minute, map[string]string{"keep": "no", "team": "x"}, "[keep=true 1m0s]"},
+		{3 * time.Minute, nil, "[keep=true 1m0s keep=no 3m0s team=x 3m0s]"},
+		{4 * time.Minute, map[string]string{"keep": "true", "team": "x"}, "[keep=no 3m0s]"},
+		{5 * time.Minute, map[string]string{"team": "x"}, "[keep=no 3m0s keep=true 5m0s]"},
+		{64 * time.Minute, map[string]string{"team": "x"}, "[keep=true 5m0s]"},
+		{65 * time.Minute, map[string]string{"team": "x"}, "[]"},
+	} {
+		fresh := o.Resource
+		fresh.Tags = step.tags
+		o.LostTags, o.Resource = LostTags(o, fresh, t0.Add(step.at)), fresh
+		got := []string{}
+		for _, l := range o.LostTags {
+			got = append(got, l.Key+"="+l.Value+" "+l.Since.Sub(t0).String())
+		}
+		if fmt.Sprint(got) != step.want {
+			t.Errorf("at %s: %s, want %s", step.at, got, step.want)
+		}
+	}
+}
 
 func TestVerdicts(t *testing.T) {
 	other := found(guard.StateRunning)
