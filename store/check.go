@@ -43,7 +43,7 @@ func (l *Ledger) checkMirror(ctx context.Context) error {
 		i := l.pub.now()
 		err := l.b.View(ctx, func(r Reader) error {
 			for name, m := range i.tables {
-				keys := m.keys()
+				keys := m.keys("")
 				if err := r.Scan(name, "", "", func(key string, _ []byte) bool {
 					keys = append(keys, key)
 					return true

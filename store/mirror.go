@@ -41,7 +41,7 @@ type mirrored interface {
 	set(key, text string)
 	delete(key string)
 	differs(key string, value []byte) (string, bool)
-	keys() []string
+	keys(prefix string) []string
 }
 
 // mirror is the records of one table, by key.
@@ -107,7 +107,17 @@ func (m *mirror[T]) all(prefix string) iter.Seq2[T, error] {
 	}
 }
 
-func (m *mirror[T]) keys() []string { return m.rows.Keys() }
+func (m *mirror[T]) keys(prefix string) []string {
+	var keys []string
+	m.rows.Ascend(prefix, func(key string, _ *record) bool {
+		if !strings.HasPrefix(key, prefix) {
+			return false
+		}
+		keys = append(keys, key)
+		return true
+	})
+	return keys
+}
 
 // differs tells what is wrong where the record of a key is not what the bytes in
 // the backend make. Nil bytes are no record.

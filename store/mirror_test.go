@@ -40,7 +40,7 @@ func TestBefore(t *testing.T) {
 		t.Error("what is not durable yet, or never in memory, is read from there")
 	}
 	p.publish(first, write("leases", "l1", "first"))
-	if m := p.before(l1); m == nil || len(m.keys()) != 1 {
+	if m := p.before(l1); m == nil || len(m.keys("")) != 1 {
 		t.Error("what is durable is not read from memory")
 	}
 	p.written(second, write("leases", "l1", "second"))
@@ -62,8 +62,8 @@ func TestPublishWithoutEffect(t *testing.T) {
 	p.publish(0, write("leases", "l0", "never drawn"))
 	p.publish(failed, nil)
 	p.publish(again, write("leases", "l1", "kept"))
-	if i := p.now(); i.version != 2 || len(i.tables["leases"].keys()) != 1 {
-		t.Errorf("version %d with %v", i.version, i.tables["leases"].keys())
+	if i := p.now(); i.version != 2 || len(i.tables["leases"].keys("")) != 1 {
+		t.Errorf("version %d with %v", i.version, i.tables["leases"].keys(""))
 	}
 }
 

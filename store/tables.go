@@ -178,6 +178,20 @@ func (t Table[T]) All(prefix string) iter.Seq2[T, error] {
 	return t.t.all(t.s, prefix, "")
 }
 
+// Keys are the keys that have the prefix, in byte order, whether their records can
+// be read or not.
+func (t Table[T]) Keys(prefix string) ([]string, error) {
+	if m := t.mirror(); m != nil {
+		return m.keys(prefix), nil
+	}
+	var keys []string
+	err := t.s.Scan(t.t.name, prefix, "", func(key string, _ []byte) bool {
+		keys = append(keys, key)
+		return true
+	})
+	return keys, err
+}
+
 // Changed are the keys that were put or deleted after an earlier View's Version,
 // each once, in byte order. False means that this is not known, as of version 0:
 // read All. Archives always answer false.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"guard"
@@ -28,11 +30,9 @@ const (
 // something can move now.
 type scene struct {
 	releases []guard.Release
-	open     map[string]bool // IDs of all that are open, those that rest included
 	observed map[string]guard.Observed
 	status   guard.AccountStatus
 	scopes   []guard.ScopeStatus
-	children map[string][]guard.ResourceID // by the instance's key
 }
 
 // Once moves the account's releases as far as they go. It returns when one of
@@ -42,8 +42,8 @@ func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error
 	if err != nil {
 		return at.Add(soon), fmt.Errorf("%s: read the ledger: %w", l.Name(), err)
 	}
-	for id := range l.looks {
-		if !s.open[id] {
+	for id, k := range l.looks {
+		if l.book.open[k.lookup.ID.Key()].ID != id {
 			delete(l.looks, id)
 		}
 	}
@@ -72,19 +72,17 @@ func (l *Loop) rests(at guard.Instant, r guard.Release) bool {
 }
 
 func (l *Loop) read(ctx context.Context, at guard.Instant) (*scene, error) {
-	s := &scene{open: map[string]bool{}, observed: map[string]guard.Observed{}, children: map[string][]guard.ResourceID{}}
+	s := &scene{observed: map[string]guard.Observed{}}
 	err := l.Ledger.View(ctx, func(v *store.View) error {
-		prefix := l.AccountName + "/"
-		for r, err := range v.Releases.All(prefix) {
-			if err != nil {
-				return err
-			}
-			s.open[r.ID] = true
+		if err := l.book.releases(v); err != nil {
+			return err
+		}
+		for _, key := range slices.Sorted(maps.Keys(l.book.open)) {
+			r := l.book.open[key]
 			if l.rests(at, r) {
 				continue
 			}
 			s.releases = append(s.releases, r)
-			key := r.Target.Key()
 			o, ok, err := v.Observed.Get(key)
 			if err != nil {
 				return err
@@ -96,15 +94,10 @@ func (l *Loop) read(ctx context.Context, at guard.Instant) (*scene, error) {
 		if len(s.releases) == 0 {
 			return nil
 		}
-		for o, err := range v.Observed.All(prefix) {
-			if err != nil {
-				return err
-			}
-			if key := o.Instance.Key(); !o.Instance.IsZero() {
-				s.children[key] = append(s.children[key], o.Resource.ID)
-			}
+		if err := l.book.children(v); err != nil {
+			return err
 		}
-		for c, err := range v.Scopes.All(prefix) {
+		for c, err := range v.Scopes.All(l.AccountName + "/") {
 			if err != nil {
 				return err
 			}
@@ -179,10 +172,10 @@ func (l *Loop) next(ctx context.Context, at guard.Instant) (guard.Instant, error
 	var next guard.Instant
 	err := l.Ledger.View(ctx, func(v *store.View) error {
 		next = guard.Instant{}
-		for r, err := range v.Releases.All(l.AccountName + "/") {
-			if err != nil {
-				return err
-			}
+		if err := l.book.releases(v); err != nil {
+			return err
+		}
+		for _, r := range l.book.open {
 			if l.flight.has(r.ID) {
 				continue // its outcome kicks this loop
 			}

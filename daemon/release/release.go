@@ -60,6 +60,7 @@ type Config struct {
 type Loop struct {
 	Config
 	flight *flight
+	book   *book
 	// looks are the reads of this process, by release ID.
 	looks map[string]look
 }
@@ -123,7 +124,7 @@ func New(c Config) (*Loop, *Caller) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	f := &flight{pending: map[string]call{}}
-	return &Loop{Config: c, flight: f, looks: map[string]look{}}, &Caller{Config: c, flight: f}
+	return &Loop{Config: c, flight: f, book: newBook(c.AccountName), looks: map[string]look{}}, &Caller{Config: c, flight: f}
 }
 
 // Name is "release/" and the account.

@@ -91,7 +91,7 @@ func (l *Loop) move(tx *store.Tx, at guard.Instant, s *scene, was guard.Release,
 		calls[r.ID] = call{target: r.Target, attempt: out.Release.Attempt}
 		kicks["call/"+l.AccountName] = true
 	}
-	sc := scope{tx: tx, at: at, observed: n, lease: le, children: s.children[key], kicks: kicks, truths: l.truths(), seen: seen}
+	sc := scope{tx: tx, at: at, observed: n, lease: le, children: l.book.childrenOf(key), kicks: kicks, truths: l.truths(), seen: seen}
 	return l.record(sc, r, out)
 }
 

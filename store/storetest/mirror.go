@@ -53,6 +53,11 @@ func testChanged(t *testing.T, l *store.Ledger) {
 		return errors.Join(tx.Leases.Put(lease("l2", "i-2", 0, guard.LeaseActive)), tx.Leases.Put(lease("l1", "i-1", 0, guard.LeaseActive)))
 	})
 	middle := at()
+	look(t, l, func(v *store.View) error {
+		keys, err := v.Leases.Keys("l1")
+		want(t, keys, []string{"l1"})
+		return err
+	})
 	refused := l.Update(ctx, func(tx *store.Tx) error {
 		return errors.Join(tx.Leases.Put(lease("l3", "i-3", 0, guard.LeaseActive)), guard.ErrRefused)
 	})
