@@ -39,6 +39,7 @@ type Loop struct {
 	sweepAsked atomic.Bool
 	pollAt     guard.Instant // when the next poll is due
 	sweepAt    guard.Instant
+	holds      holds
 	// checks are the things whose end is being proven, and when the next reading
 	// of each is due (wall time; zero: with the next poll).
 	checks map[string]check
@@ -65,6 +66,7 @@ type check struct {
 // New makes a loop. It reads nothing yet.
 func New(c Config) *Loop {
 	l := &Loop{ledger: c.Ledger, account: c.Account, others: c.Others, boot: c.Boot, kick: c.Kick, log: c.Log,
+		holds:  holds{scopes: map[guard.Kind][]string{}, until: map[string]guard.Instant{}},
 		checks: map[string]check{}, sought: map[string]bool{}, leased: map[string]bool{}, untagged: map[string]bool{}, tagErrors: map[string]string{}}
 	if l.kick == nil {
 		l.kick = func(string) {}

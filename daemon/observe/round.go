@@ -39,7 +39,7 @@ type round struct {
 	alive    map[string]*guard.Resource  // read alive in this run
 	parents  map[string]guard.ResourceID // instance by child, as the instances tell
 	complete map[string]bool             // scope key → listed completely
-	kinds    map[guard.Kind]bool         // false: a scope of it failed
+	kinds    map[guard.Kind]bool         // false: a scope of it failed or is held
 	unknown  bool                        // an instance names a child that has to be listed
 	doubts   []guard.ResourceID          // to be read by ID
 	unlisted []guard.ResourceID          // left out of a listing where nothing can be read by ID
@@ -116,6 +116,9 @@ func (l *Loop) poll(ctx context.Context, at guard.Instant) error {
 		return l.failed(ctx, at, s, fmt.Errorf("list the instances of %s: %w", l.account.Name, err))
 	}
 	swept := r.sweep(ctx)
+	if free, all := r.freed(append(sweepKinds(l.account.Provider.Truths()), guard.Instance)...); all && l.pollAt.Before(free) {
+		l.pollAt = free // until then there is nothing that may be listed
+	}
 	if err := r.look(ctx, r.judgeAbsence); err != nil {
 		return err
 	}
@@ -125,16 +128,23 @@ func (l *Loop) poll(ctx context.Context, at guard.Instant) error {
 	return errors.Join(r.finish(ctx), r.tag(ctx), swept, r.asked)
 }
 
-// list reads kinds in every scope.
+// list reads kinds in every scope that may be listed.
 func (r *round) list(ctx context.Context, kinds ...guard.Kind) error {
-	inv, err := r.l.account.Provider.List(ctx, providers.Query{Kinds: kinds})
-	if err != nil {
-		return err
+	var results []providers.ScopeResult
+	for _, q := range r.queries(kinds) {
+		inv, err := r.l.account.Provider.List(ctx, q)
+		if err != nil {
+			return err
+		}
+		if !inv.ServerTime.IsZero() {
+			r.told = inv.ServerTime
+		}
+		if len(q.Scopes) == 0 {
+			r.l.holds.learn(q.Kinds, inv.Results)
+		}
+		results = append(results, inv.Results...)
 	}
-	if !inv.ServerTime.IsZero() {
-		r.told = inv.ServerTime
-	}
-	return r.look(ctx, func() { r.take(inv.Results) })
+	return r.look(ctx, func() { r.take(results) })
 }
 
 // sweep lists the other kinds when that is due or asked for.
@@ -144,7 +154,9 @@ func (r *round) sweep(ctx context.Context) error {
 	if !asked && !l.sweepAt.IsZero() && r.at.Before(l.sweepAt) && !r.unknown {
 		return nil
 	}
-	if err := r.list(ctx, sweepKinds(l.account.Provider.Truths())...); err != nil {
+	kinds := sweepKinds(l.account.Provider.Truths())
+	free, _ := r.freed(kinds...)
+	if err := r.list(ctx, kinds...); err != nil {
 		l.sweepAt = r.at.Add(l.account.Poll)
 		for _, st := range r.s.scopes {
 			if st.Kind != guard.Instance {
@@ -153,7 +165,8 @@ func (r *round) sweep(ctx context.Context) error {
 		}
 		return fmt.Errorf("list what hangs on the instances of %s: %w", l.account.Name, err)
 	}
-	l.sweepAt = recur(r.at, l.account.Sweep, l.account.SweepAt)
+	// What was left out now comes when it may be asked for.
+	l.sweepAt = guard.Earliest(recur(r.at, l.account.Sweep, l.account.SweepAt), free)
 	return nil
 }
 
@@ -230,6 +243,7 @@ func (r *round) take(results []providers.ScopeResult) {
 		if _, ok := r.kinds[kind]; !ok {
 			r.kinds[kind] = true
 		}
+		r.hold(key, sc.err)
 		if sc.err != nil {
 			r.kinds[kind] = false
 			r.scopes = append(r.scopes, failing(sc.status, r.at, sc.err))

@@ -54,7 +54,6 @@ var exempt = map[string]map[string]string{
 	"two-keys-of-one-account":   {"another order": "the refusal names them in the order of the file"},
 	"a-price-in-cents":          {"polled half as often": "the new price is seen a minute later, and what was spent until then is told to the cent"},
 	"a-reload-drops-an-account": {"an account beside": "its reloads list all accounts, and would drop this one too"},
-	"nobody-registered-it":      {"polled twice as often": "a refused list is asked again at the next poll, before its Retry-After is over"},
 	"demo":                      {"polled half as often": "two reads that prove the end are a poll apart"},
 }
 
