@@ -317,15 +317,19 @@ func (r *round) see(key string, fresh *guard.Resource, byID bool) {
 func (r *round) judgeAbsence() {
 	hasGet := r.l.account.Provider.Truths().HasGet
 	for _, kind := range slices.Sorted(maps.Keys(r.kinds)) {
-		for o, err := range r.v.Observed.All(r.l.account.Name + "/" + string(kind) + "/") {
-			if err != nil {
-				r.damage = err
+		keys, err := r.v.Observed.Keys(r.l.account.Name + "/" + string(kind) + "/")
+		if err != nil {
+			r.damage = err
+		}
+		for _, key := range keys {
+			if r.alive[key] != nil {
+				continue // nearly all of them: their records need not be read
+			}
+			o, known := get(r, r.src.observed, key)
+			if !known || !o.Live() {
 				continue
 			}
 			id := o.Resource.ID
-			if !o.Live() || r.alive[id.Key()] != nil {
-				continue
-			}
 			// A scope that is not listed any more proves nothing, but a read by ID may.
 			if r.complete[scopeOf(id)] || (hasGet && r.kinds[kind]) {
 				r.doubt(id)
