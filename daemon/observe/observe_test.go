@@ -372,6 +372,8 @@ func TestTags(t *testing.T) {
 			t.Errorf("in observe mode: %v", tags)
 		}
 		b.account.Mode = guard.Enforce
+		b.cloud.Fault(fake.Fault{Call: fake.CallList, From: 3*time.Minute + time.Second, For: time.Minute,
+			Reply: fake.Reply{SetFields: map[string]any{"tags": map[string]string{}}}}) // one odd reading
 		b.until(5 * time.Minute)
 		if tags := b.cloud.Tags("i-2"); tags[guard.TagDeployment] != b.ledger.Deployment() {
 			t.Errorf("in enforce mode: %v", tags)

@@ -35,10 +35,15 @@ func (r *round) tag(ctx context.Context) error {
 		}
 		// The lease as it is now: an extension may have been written meanwhile.
 		var lease guard.Lease
-		if err := r.look(ctx, func() { lease, _ = r.lease(key) }); err != nil {
+		var lost []guard.LostTag
+		if err := r.look(ctx, func() {
+			lease, _ = r.lease(key)
+			o, _ := get(r, r.src.observed, key)
+			lost = o.LostTags
+		}); err != nil {
 			return err
 		}
-		if !taggable(lease, *fresh, l.ledger.Deployment()) {
+		if !taggable(lease, *fresh, lost, l.ledger.Deployment()) {
 			continue
 		}
 		tags := wanted(lease)
@@ -58,16 +63,19 @@ func (r *round) tag(ctx context.Context) error {
 	return nil
 }
 
-// taggable: the very thing that is leased, alive, and not another guard's.
-func taggable(lease guard.Lease, fresh guard.Resource, deployment string) bool {
+// taggable: the very thing that is leased, alive, and not another guard's, not even
+// by a mark that was read within the hour and is missing now.
+func taggable(lease guard.Lease, fresh guard.Resource, lost []guard.LostTag, deployment string) bool {
 	if !fresh.Live() || fresh.State == guard.StateReleasing {
 		return false
 	}
 	if _, status := followed(lease, fresh); status != guard.LeaseActive && status != guard.LeaseStopped {
 		return false
 	}
-	owner := fresh.Tags[guard.TagDeployment]
-	return owner == "" || owner == deployment
+	foreign := func(owner string) bool { return owner != "" && owner != deployment }
+	return !foreign(fresh.Tags[guard.TagDeployment]) && !slices.ContainsFunc(lost, func(t guard.LostTag) bool {
+		return t.Key == guard.TagDeployment && foreign(t.Value)
+	})
 }
 
 // write puts the tags on one resource and remembers that they are there. A
