@@ -70,7 +70,7 @@ func TestAFailureIsCountedAndMadeSmall(t *testing.T) {
 		return nil
 	}
 	var said bytes.Buffer
-	o := Options{Run: commandTree, Check: against, Knobs: hours(), Seed: 1, Weeks: 40, Out: t.TempDir(), Shrink: 10 * time.Second, Progress: &said}
+	o := Options{Run: commandTree, Check: against, Knobs: hours(), Seed: 1, Weeks: 40, Out: t.TempDir(), Shrink: 5 * time.Minute, Progress: &said}
 	r, err := Soak(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
