@@ -315,7 +315,7 @@ func (p fields) lease(t *testing.T) guard.Lease {
 		l.Holds = []guard.Hold{{Until: h, By: "ana", Since: zero}}
 	}
 	if at := p.time("updated"); !at.IsZero() {
-		l.UpdatedAt = at
+		l.UpdatedAt, l.UpdatedBy = at, p.or("by", "ana")
 	}
 	if at := p.time("ended"); !at.IsZero() {
 		l.EndedAt = at

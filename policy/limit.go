@@ -55,8 +55,8 @@ func (f Facts) due(r Rules, l limit, acts bool) time.Time {
 		}
 	}
 	fresh := f.Account.FreshFrom
-	if fresh.IsZero() || !f.Lease.UpdatedAt.Before(fresh) {
-		return due
+	if fresh.IsZero() || f.Lease.UpdatedBy != "guard" && !f.Lease.UpdatedAt.Before(fresh) {
+		return due // nothing to give notice of, or a person has set it since
 	}
 	first := fresh.Add(max(grace, freshNotice))
 	told := f.noticed() && f.Release.NoticedAt.Before(fresh)

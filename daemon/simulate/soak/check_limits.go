@@ -125,13 +125,15 @@ func (j *judge) capDue(b *life, c claim) (time.Duration, bool) {
 	if x == never {
 		return 0, false
 	}
+	cross := x
 	x = max(x-takes(b.account)-callWay, c.capSet)
 	for _, id := range append([]string{b.spec.ID}, b.family...) {
 		for _, e := range b.account.Script.Timeline {
 			switch {
-			case e.ID == id && e.Rate != nil && e.At <= x:
-				x = max(x, j.seenAfter(b, e.At)+3*j.poll()+freshNotice)
-			case e.ID == id && e.State != "" && e.At <= x:
+			case e.ID == id && e.Rate != nil && e.At <= max(x, cross):
+				// Whether a unit that has begun is charged at the new price, clouds differ.
+				x = max(x, j.seenAfter(b, e.At)+max(3*j.poll()+freshNotice, granule(b.account)))
+			case e.ID == id && e.State != "" && e.At <= max(x, cross):
 				x = max(x, j.seenAfter(b, e.At)+b.account.Script.Lag.State)
 			}
 		}
