@@ -51,6 +51,9 @@ A default run takes some minutes and a gigabyte of memory, most of it the cloud'
 				return bench.Serve(cmd.Context(), o.Fleet, serve, cmd.InOrStdin(), cmd.OutOrStdout())
 			}
 			if profile != "" {
+				if info, err := os.Stat(profile); err != nil || !info.IsDir() {
+					return usageError{fmt.Errorf("--profile %s: there is no such folder", profile)}
+				}
 				o.Profile = func(name string) (func(), error) { return startProfile(filepath.Join(profile, name+".pprof")) }
 				o.Heap = func() error { return heapProfile(filepath.Join(profile, "heap.pprof")) }
 			}

@@ -46,6 +46,7 @@ func TestBenchUsage(t *testing.T) {
 		"bench --snapshots 2000000":            "--snapshots 2000000: write 0 to",
 		"bench --accounts 0":                   "--accounts 0: write 1 to 100",
 		"bench --quiet-minutes 0":              "--quiet-minutes 0: write 1 to 120",
+		"bench --profile nowhere":              "--profile nowhere: there is no such folder",
 		"bench --due 1h":                       "--due 1h0m0s: write 1s to 10m",
 		"bench --seed x":                       "--seed",
 		"bench now":                            "takes no arguments",
