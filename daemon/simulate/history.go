@@ -38,6 +38,8 @@ type Ran struct {
 	Line   string
 	Status int // its exit status
 	Said   string
+	// Crashed: the daemon died over it, and what it was told may be durable or not.
+	Crashed bool
 }
 
 func (r *runner) history() *History {

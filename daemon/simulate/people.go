@@ -147,6 +147,7 @@ func (r *runner) say(text string) {
 
 // command is what a person types, and whether it went as the file says.
 func (r *runner) command(ctx context.Context, c command) {
+	asked := r.life
 	status, out, errOut := r.run(ctx, string(c.User), c.args)
 	who := string(c.User)
 	if who == "" {
@@ -163,7 +164,7 @@ func (r *runner) command(ctx context.Context, c command) {
 	}
 	line := c.node.Line()
 	said := strings.TrimSpace(out + "\n" + errOut)
-	r.ran = append(r.ran, Ran{r.now, string(c.Run), status, said})
+	r.ran = append(r.ran, Ran{r.now, string(c.Run), status, said, asked != nil && asked.dead()})
 	ok := true
 	wrong := func(format string, args ...any) {
 		ok = false

@@ -79,8 +79,8 @@ func (j *judge) story() {
 			return
 		} else if ran.Status == 0 {
 			b.say(o)
-		} else if o.Verb == Release && j.crashed(o.At, o.At) {
-			b.orders = append(b.orders, o.At) // durable or not: guard died over it
+		} else if o.Verb == Release && ran.Crashed {
+			b.orders = append(b.orders, o.At)
 		}
 	}
 }
