@@ -23,8 +23,13 @@ type History struct {
 	Posts []notifytest.Post
 	// Commands are the command lines of people, in their order.
 	Commands []Ran
-	Ledger   store.Backend
+	// Down are the stretches in which no daemon ran, after a crash, in their order.
+	Down   []Stretch
+	Ledger store.Backend
 }
+
+// Stretch is a time of the story, from a moment to another.
+type Stretch struct{ From, To time.Duration }
 
 // CloudCall is one request to one account's cloud.
 type CloudCall struct {
@@ -44,7 +49,7 @@ type Ran struct {
 
 func (r *runner) history() *History {
 	h := &History{Start: r.story.start, Length: r.story.length, Clouds: map[string]*fake.Cloud{}, Posts: r.slack.Posts(),
-		Commands: slices.Clone(r.ran), Ledger: r.backend}
+		Commands: slices.Clone(r.ran), Down: slices.Clone(r.down), Ledger: r.backend}
 	for _, name := range r.order {
 		h.Clouds[name] = r.clouds[name].Cloud
 	}

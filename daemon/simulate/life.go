@@ -60,6 +60,9 @@ func (r *runner) boot(ctx context.Context) error {
 		return err
 	}
 	r.life = l
+	if n := len(r.down); n > 0 && r.down[n-1].To > r.now {
+		r.down[n-1].To = r.now
+	}
 	r.book.add(r.now, Event{Event: evDaemonStarted})
 	return nil
 }

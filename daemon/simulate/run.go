@@ -88,6 +88,7 @@ type runner struct {
 	calls    []call
 	posts    []posting
 	ran      []Ran
+	down     []Stretch
 	failures []Failure
 	passed   int
 }
@@ -289,6 +290,7 @@ func (r *runner) bury() {
 // crashed notes a crash, and plans the next start where the story has one.
 func (r *runner) crashed() {
 	r.book.add(r.now, Event{Event: evDaemonCrashed})
+	r.down = append(r.down, Stretch{r.now, r.story.length})
 	back := r.back
 	r.back = nil
 	if back != nil {

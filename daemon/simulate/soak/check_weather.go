@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"guard"
 	"guard/providers/fake"
 )
 
@@ -23,47 +22,19 @@ type storm struct {
 	cloud bool // the provider's doing, which people are to hear of
 }
 
-// deaths are the stretches in which nothing of guard runs. A crash at a state
-// happens when the ledger's journal, or for issued the cloud, first shows it.
+// deaths are the stretches in which nothing of guard runs.
 func (j *judge) deaths() []span {
 	var out []span
+	for _, d := range j.h.Down {
+		out = append(out, span{d.From, d.To})
+	}
 	for _, h := range j.week.Hits {
-		switch {
-		case h.Crash:
-			out = append(out, span{h.At, h.At + cmp.Or(h.Back, never)})
-		case h.Suspend > 0:
+		if h.Suspend > 0 {
 			out = append(out, span{h.At, h.At + h.Suspend})
-		case h.CrashAt != "":
-			if at, ok := j.struck(h, out); ok {
-				out = append(out, span{at, at + cmp.Or(h.Back, never)})
-			}
 		}
 	}
 	slices.SortFunc(out, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	return out
-}
-
-// struck is when a crash at a state came; false where it never did.
-func (j *judge) struck(h Hit, before []span) (time.Duration, bool) {
-	taken := func(at time.Duration) bool {
-		return slices.ContainsFunc(before, func(s span) bool { return s.from == at })
-	}
-	if h.CrashAt == guard.ReleaseIssued {
-		for _, c := range j.h.Calls {
-			at := j.offset(c.At)
-			if c.Status == 200 && destroys(c) && at >= h.At && !taken(at) && (h.ID == "" || len(c.IDs) == 1 && h.ID == c.Account+"/"+c.IDs[0]) {
-				return at, true
-			}
-		}
-		return 0, false
-	}
-	for _, e := range j.book.journal {
-		at := j.earliest(e.At)
-		if e.Verb == string(h.CrashAt) && e.Data["release"] != "" && at >= h.At && !taken(at) && (h.ID == "" || h.ID == e.Subject) {
-			return at, true
-		}
-	}
-	return 0, false
 }
 
 // faults are the stretches in which the account's script makes calls of these
