@@ -67,13 +67,6 @@ type Knobs struct {
 	Often  int
 }
 
-// Short are weeks of everything that end after a day.
-func Short() Knobs {
-	k := Usual()
-	k.Most, k.Accounts, k.Boxes = 20*time.Hour, Range{1, 2}, Range{1, 3}
-	return k
-}
-
 // Range is from Least to Most.
 type Range struct{ Least, Most int }
 
@@ -90,13 +83,6 @@ func Usual() Knobs {
 			Crashes: 25, CrashesAt: 30, ClockSteps: 10, Suspends: 12, Reloads: 10,
 		},
 	}
-}
-
-// Calm are weeks in which nothing goes wrong but what people and their boxes do.
-func Calm() Knobs {
-	k := Usual()
-	k.Chance = map[Family]int{Newcomers: 40, Extensions: 40, Holds: 25, HandReleases: 20}
-	return k
 }
 
 // DrawSeed is the week of a seed.

@@ -83,7 +83,7 @@ func TestEveryWeekIsAStory(t *testing.T) {
 // TestPropertiesCanDrawWeeks: with all choices 0, the week is the plainest one.
 func TestPropertiesCanDrawWeeks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := Draw(rapidSource{t}, Calm())
+		w := Draw(rapidSource{t}, quietKnobs())
 		if _, err := simulate.Parse(w.YAML(), "week.yaml", nil); err != nil {
 			t.Fatal(err)
 		}
