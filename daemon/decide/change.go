@@ -64,6 +64,7 @@ func (l *Loop) change(f policy.Facts, open []guard.Finding, out policy.Outcome) 
 	}
 	if !f.Resource().IsZero() {
 		l.plan(f, out, open, stages, &c)
+		l.barred(f, out, open, &c)
 		l.outlived(f, open, &c)
 	}
 	return c

@@ -43,6 +43,27 @@ func (l *Loop) plan(f policy.Facts, out policy.Outcome, open []guard.Finding, st
 	}
 }
 
+// barred says again that a release is blocked, once a limit that came due later
+// than that was told is not kept for it.
+func (l *Loop) barred(f policy.Facts, out policy.Outcome, open []guard.Finding, c *change) {
+	act := out.Act()
+	if f.Release == nil || f.Release.State != guard.ReleaseBlocked || act == nil || act.Due.After(f.At) {
+		return
+	}
+	i := slices.IndexFunc(open, func(o guard.Finding) bool { return o.Rule == guard.RuleReleaseBlocked })
+	stage := "due " + string(act.Cause)
+	if i < 0 || !open[i].Opened.Before(act.Due.Add(-l.grace(f))) || slices.Contains(open[i].Said, stage) {
+		return
+	}
+	o := open[i]
+	o.Said = append(slices.Clone(o.Said), stage)
+	c.put = append(c.put, o)
+	r := *f.Release
+	r.Due, r.Why = act.Due, act.Why
+	c.told = append(c.told, told{o.ID, stage, release.Blocked(r, l.scene(f)).Message(r, o.ID, f.At), false})
+	c.entries = append(c.entries, entry(f, "told", o.Rule, o.Title))
+}
+
 // step moves a release and records what happened.
 func (l *Loop) step(f policy.Facts, r guard.Release, in release.Input, c *change) guard.Release {
 	o := release.Step(r, in)

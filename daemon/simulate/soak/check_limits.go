@@ -127,10 +127,13 @@ func (j *judge) capDue(b *life, c claim) (time.Duration, bool) {
 	}
 	cross := x
 	x = max(x-takes(b.account)-callWay, c.capSet)
+	late := time.Duration(0) // by how much changes of price were seen late
 	for _, id := range append([]string{b.spec.ID}, b.family...) {
 		for _, e := range b.account.Script.Timeline {
 			switch {
 			case e.ID == id && e.Rate != nil && e.At <= max(x, cross):
+				// Until it was seen, guard counted at the old price.
+				late += j.seenAfter(b, e.At) - e.At
 				// Whether a unit that has begun is charged at the new price, clouds differ.
 				x = max(x, j.seenAfter(b, e.At)+max(3*j.poll()+freshNotice, granule(b.account)))
 			case e.ID == id && e.State != "" && e.At <= max(x, cross):
@@ -141,7 +144,7 @@ func (j *judge) capDue(b *life, c claim) (time.Duration, bool) {
 			x = max(x, born+b.account.Script.Lag.Appears+j.sweep())
 		}
 	}
-	return x, true
+	return x + late, true
 }
 
 // dueAt is whether a box has to go at a moment.
@@ -242,6 +245,7 @@ func (j *judge) outage(b *life, e episode) {
 	calm := e.from + takes(b.account) + reactionTime
 	for _, s := range j.storms(b) {
 		from, to := max(s.from, calm), min(s.to, e.to)
+		calm = max(calm, s.to+s.after+reactionTime+takes(b.account))
 		if !s.cloud || to-from < 30*time.Minute {
 			continue
 		}

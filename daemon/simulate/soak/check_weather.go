@@ -20,6 +20,7 @@ type storm struct {
 	span
 	after time.Duration
 	cloud bool // the provider's doing, which people are to hear of
+	blind bool // guard cannot read meanwhile, so that a long one ends in fresh notice
 }
 
 // deaths are the stretches in which nothing of guard runs.
@@ -57,17 +58,13 @@ func (j *judge) faults(b *life, calls ...string) []storm {
 		if f.Times > 0 {
 			end = min(end, j.usedUp(name, s.Faults, f, sort))
 		}
-		after := patience(f.Reply)
-		if sort != fake.CallRelease && sort != fake.CallList && end-f.From >= farAway {
-			// What could not be read for so long is told once more before it goes.
-			after = max(after, j.longestGrace(b)+retryAtLeast)
-		}
-		out = append(out, storm{span{f.From, end}, after, true})
+		out = append(out, storm{span{f.From, end}, patience(f.Reply), true, sort != fake.CallRelease && sort != fake.CallList})
 	}
 	return out
 }
 
-// usedUp is when a counted fault cannot have any turn left.
+// usedUp is when a counted fault cannot have any turn left. A call that a fault
+// without a count answers may leave the counted ones their turns.
 func (j *judge) usedUp(account string, all []fake.Fault, f fake.Fault, sort string) time.Duration {
 	turns := 0
 	for _, other := range all {
@@ -78,6 +75,12 @@ func (j *judge) usedUp(account string, all []fake.Fault, f fake.Fault, sort stri
 	for _, c := range j.h.Calls {
 		at := j.offset(c.At)
 		if c.Account != account || at < f.From || sort != fake.CallAny && c.Call.Call != sort || f.ID != "" && !slices.Contains(c.IDs, f.ID) {
+			continue
+		}
+		if slices.ContainsFunc(all, func(o fake.Fault) bool {
+			return o.Times == 0 && at >= o.From && (o.For == 0 || at < o.From+o.For) &&
+				slices.Contains([]string{"", fake.CallAny, c.Call.Call}, o.Call) && (o.ID == "" || slices.Contains(c.IDs, o.ID))
+		}) {
 			continue
 		}
 		if turns--; turns == 0 {
@@ -119,7 +122,7 @@ func (j *judge) storms(b *life) []storm {
 		if s.to-s.from > farAway {
 			after = max(freshNotice, j.longestGrace(b)) + retryAtLeast
 		}
-		out = append(out, storm{s, after, false})
+		out = append(out, storm{s, after, false, true})
 	}
 	who, from := identityOf(b.account.Script), time.Duration(0)
 	for _, e := range append(slices.Clone(b.account.Script.Timeline), fake.Event{At: never, Identity: who}) {
@@ -127,15 +130,26 @@ func (j *judge) storms(b *life) []storm {
 			continue
 		}
 		if now := identityAt(b.account.Script, e.At-1); now != who {
-			after := recheckAtMost
-			if e.At-from >= farAway {
-				after = max(after, j.longestGrace(b)+retryAtLeast)
-			}
-			out = append(out, storm{span{from, e.At}, after, true})
+			out = append(out, storm{span{from, e.At}, recheckAtMost, true, true})
 		}
 		from = e.At
 	}
 	slices.SortFunc(out, func(a, b storm) int { return cmp.Compare(a.from, b.from) })
+	// What could not be read for long is told once more before it goes. Storms on
+	// each other's heels are one to guard: it gets no read in between.
+	since, until := -never, -never
+	for i, s := range out {
+		if !s.blind {
+			continue
+		}
+		if s.from > until+s.after {
+			since = s.from
+		}
+		until = max(until, s.to)
+		if until-since >= farAway {
+			out[i].after = max(s.after, freshNotice+retryAtLeast, j.longestGrace(b)+retryAtLeast)
+		}
+	}
 	return out
 }
 
