@@ -11,7 +11,9 @@ const (
 	RuleExpired            Rule = "expired"
 	RuleBudgetWarning      Rule = "budget_warning"
 	RuleBudgetExceeded     Rule = "budget_exceeded"
+	RuleCeilingReached     Rule = "ceiling_reached"
 	RuleUnregistered       Rule = "unregistered"
+	RuleExpectedMissing    Rule = "expected_missing"
 	RuleReclaimed          Rule = "reclaimed"
 	RuleOrphanVolume       Rule = "orphan_volume"
 	RulePriceUnknown       Rule = "price_unknown"
@@ -100,11 +102,13 @@ type Cause string
 const (
 	CauseExpiry Cause = "expiry"
 	CauseBudget Cause = "budget"
-	CausePerson Cause = "person"
+	// CauseCeiling always releases, and no hold, veto or extension puts it off.
+	CauseCeiling Cause = "ceiling"
+	CausePerson  Cause = "person"
 )
 
 // HardCap reports whether the cause is a cap that never waits for a notice.
-func (c Cause) HardCap() bool { return c == CauseBudget }
+func (c Cause) HardCap() bool { return c == CauseBudget || c == CauseCeiling }
 
 // Release is the workflow that ends (or stops) one resource, with proof.
 type Release struct {

@@ -47,6 +47,12 @@ type Lease struct {
 	Grace   time.Duration     `json:"grace"`
 	Status  LeaseStatus       `json:"status"`
 
+	// Expect is what the instance of a lease that is expected is known by; nil once it
+	// was seen.
+	Expect *Expect `json:"expect,omitzero"`
+	// Adopted: nobody registered it, the rule unregistered.adopt did.
+	Adopted bool `json:"adopted,omitzero"`
+
 	Protected   bool   `json:"protected,omitzero"` // by an admin; outlives every limit
 	ProtectedBy string `json:"protected_by,omitzero"`
 	Holds       []Hold `json:"holds,omitzero"`
@@ -64,6 +70,16 @@ type Lease struct {
 	Estimated bool      `json:"estimated,omitzero"` // EndedAt is the latest it can have been
 	UpdatedAt time.Time `json:"updated_at"`
 	UpdatedBy string    `json:"updated_by"`
+}
+
+// Expect says how an instance that does not exist yet will be known: by the tag
+// guard:lease with the lease's ID, or else by its name and by when it came to be.
+type Expect struct {
+	Name string `json:"name,omitzero"`
+	// From and Until are when it may be created, so that its name counts; after Until
+	// it is missing.
+	From  time.Time `json:"from"`
+	Until time.Time `json:"until"`
 }
 
 // Hold puts off what limits would do, until a time. A ceiling does not heed it.
@@ -103,6 +119,8 @@ type DeadlineReason string
 const (
 	DeadlineExpiry DeadlineReason = "expiry"
 	DeadlineBudget DeadlineReason = "budget"
+	// DeadlineCeiling is what an admin set for everyone: nothing puts it off.
+	DeadlineCeiling DeadlineReason = "ceiling"
 )
 
 // Deadline is when one limit of a lease will be reached and acted on, solved

@@ -14,6 +14,7 @@ import (
 	"guard"
 	"guard/configs"
 	"guard/daemon"
+	"guard/daemon/api"
 	"guard/daemon/client"
 	"guard/daemon/notify"
 	"guard/daemon/wire"
@@ -130,7 +131,7 @@ func (w *world) tryBoot() error {
 		return err
 	}
 	w.daemon, w.ledger = d, ledger
-	w.client, err = client.New(client.Options{Transport: client.InProcess(d.Handler())})
+	w.client, err = client.New(client.Options{Transport: client.InProcess(api.As(api.Caller{Name: "admin", Role: guard.Admin}, d.Handler()))})
 	return err
 }
 

@@ -37,6 +37,8 @@ type Facts struct {
 	Plan     guard.Plan
 	Metered  guard.Metered
 	Spend    Spend
+	// Mutes are those on the subject, whether they are in force or not.
+	Mutes []guard.Mute
 	// Release is the open release of the subject.
 	Release *guard.Release
 

@@ -23,6 +23,7 @@ type Rules struct {
 	PriceChanged PriceChanged
 	Protect      Protect
 	Limits       Limits
+	Ceilings     Ceilings
 	// Verify is how long after an accepted release the thing may still live
 	// before guard asks again and says so.
 	Verify   time.Duration
@@ -36,6 +37,23 @@ type Unregistered struct {
 	// where the provider does not tell.
 	After time.Duration
 	Then  guard.Action // alert only
+	// Adopt is what guard registers them with then; nil: it never does.
+	Adopt *Adopt
+}
+
+// Adopt is the registration that guard makes for what nobody registers.
+type Adopt struct {
+	TTL     time.Duration
+	OnLimit guard.Action
+}
+
+// Ceilings are what no lease goes past, whoever wants it to.
+type Ceilings struct {
+	// TTL counts from the registration; 0: none.
+	TTL time.Duration
+	// Budget is one amount a currency, counted from the provider's start. Where there is
+	// one at all, a lease in another currency is refused; empty: none.
+	Budget []guard.Money
 }
 
 // Expiry is about leases that run out.

@@ -107,6 +107,8 @@ func (c *checker) records() {
 	each(c, c.v.Plans.All(""), drop)
 	each(c, c.v.Scopes.All(""), drop)
 	each(c, c.v.Accounts.All(""), drop)
+	each(c, c.v.Mutes.All(""), drop)
+	each(c, c.v.Tokens.All(""), drop)
 }
 
 func (c *checker) leases() {

@@ -149,6 +149,8 @@ func newImage() *image {
 	mirrorOf(i, outbox)
 	mirrorOf(i, scopes)
 	mirrorOf(i, accounts)
+	mirrorOf(i, mutes)
+	mirrorOf(i, tokens)
 	return i
 }
 

@@ -42,7 +42,14 @@ var (
 	sentMessages   = archive("outbox_sent", func(m guard.Message) string { return m.ID })
 	scopes         = tableOf("scopes", ScopeKey)
 	accounts       = tableOf("accounts", func(a guard.AccountStatus) string { return a.Name })
-	journal        = archive("journal", func(e guard.JournalEntry) string { return seqKey(e.Seq) })
+	mutes          = tableOf("mutes", func(m guard.Mute) string {
+		if m.Subject == "" || m.Kind == "" {
+			return ""
+		}
+		return m.Key()
+	})
+	tokens  = tableOf("tokens", func(t guard.Token) string { return t.ID })
+	journal = archive("journal", func(e guard.JournalEntry) string { return seqKey(e.Seq) })
 )
 
 // Tables without a record type of their own.

@@ -20,6 +20,8 @@ type Tx struct {
 	Outbox   Rows[guard.Message]       // pending ones, key Message.ID
 	Scopes   Rows[guard.ScopeStatus]   // key ScopeKey
 	Accounts Rows[guard.AccountStatus] // key Name
+	Mutes    Rows[guard.Mute]          // key Mute.Key()
+	Tokens   Rows[guard.Token]         // key ID
 
 	o *overlay
 }
@@ -35,6 +37,8 @@ func newTx(w Writer, pub *publisher) *Tx {
 	tx.Outbox = Rows[guard.Message]{t: outbox, o: tx.o}
 	tx.Scopes = Rows[guard.ScopeStatus]{t: scopes, o: tx.o}
 	tx.Accounts = Rows[guard.AccountStatus]{t: accounts, o: tx.o}
+	tx.Mutes = Rows[guard.Mute]{t: mutes, o: tx.o}
+	tx.Tokens = Rows[guard.Token]{t: tokens, o: tx.o}
 	return tx
 }
 

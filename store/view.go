@@ -14,6 +14,8 @@ type View struct {
 	Outbox   Table[guard.Message]       // pending ones, key Message.ID
 	Scopes   Table[guard.ScopeStatus]   // key ScopeKey
 	Accounts Table[guard.AccountStatus] // key Name
+	Mutes    Table[guard.Mute]          // key Mute.Key()
+	Tokens   Table[guard.Token]         // key ID
 
 	ClosedFindings Table[guard.Finding] // key Finding.ID
 	EndedReleases  Table[guard.Release] // key Release.ID
@@ -36,6 +38,8 @@ func newView(r Reader, i *image) *View {
 	v.Outbox = Table[guard.Message]{outbox, s}
 	v.Scopes = Table[guard.ScopeStatus]{scopes, s}
 	v.Accounts = Table[guard.AccountStatus]{accounts, s}
+	v.Mutes = Table[guard.Mute]{mutes, s}
+	v.Tokens = Table[guard.Token]{tokens, s}
 	v.ClosedFindings = Table[guard.Finding]{closedFindings, s}
 	v.EndedReleases = Table[guard.Release]{endedReleases, s}
 	v.SentMessages = Table[guard.Message]{sentMessages, s}

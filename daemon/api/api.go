@@ -86,20 +86,20 @@ func New(o Options) http.Handler {
 	config.RejectUnknownQueryParameters = true
 	s := &server{Options: o, api: humago.New(mux, config)}
 
-	post(s, "register", "Register a resource or update its registration", s.register)
-	post(s, "extend", "Move the limits of a lease", s.extend)
-	post(s, "hold", "Put limits off until a time", s.hold)
-	post(s, "unhold", "End all holds on a lease", s.unhold)
-	post(s, "protect", "Keep guard from touching a resource", s.protect)
-	post(s, "unprotect", "Let limits act again", s.unprotect)
-	post(s, "release", "Order the release of resources", s.release)
-	post(s, "backup", "Copy the ledger to a file on the daemon's machine", s.backup)
-	get(s, "resources", "What guard knows of", s.list)
-	get(s, "show", "Everything about one resource", s.show)
-	get(s, "why", "What guard decides about one resource, and why", s.why)
-	get(s, "findings", "What is wrong", s.findings)
-	get(s, "log", "The journal, newest first", s.log)
-	get(s, "status", "How guard stands and what needs a person", s.status)
+	post(s, guard.Operator, "register", "Register a resource or update its registration", s.register)
+	post(s, guard.Operator, "extend", "Move the limits of a lease", s.extend)
+	post(s, guard.Operator, "hold", "Put limits off until a time", s.hold)
+	post(s, guard.Operator, "unhold", "End all holds on a lease", s.unhold)
+	post(s, guard.Admin, "protect", "Keep guard from touching a resource", s.protect)
+	post(s, guard.Admin, "unprotect", "Let limits act again", s.unprotect)
+	post(s, guard.Operator, "release", "Order the release of resources", s.release)
+	post(s, guard.Admin, "backup", "Copy the ledger to a file on the daemon's machine", s.backup)
+	get(s, guard.Viewer, "resources", "What guard knows of", s.list)
+	get(s, guard.Viewer, "show", "Everything about one resource", s.show)
+	get(s, guard.Viewer, "why", "What guard decides about one resource, and why", s.why)
+	get(s, guard.Viewer, "findings", "What is wrong", s.findings)
+	get(s, guard.Viewer, "log", "The journal, newest first", s.log)
+	get(s, guard.Viewer, "status", "How guard stands and what needs a person", s.status)
 	huma.Register(s.api, huma.Operation{OperationID: "healthz", Method: http.MethodGet, Path: wire.Prefix + "/healthz", Summary: "Whether the loops run"},
 		func(context.Context, *nothing) (*healthOut, error) { return s.health(s.Now()), nil })
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -114,9 +114,12 @@ func New(o Options) http.Handler {
 type bodyIn[T any] struct{ Body T }
 type bodyOut[T any] struct{ Body T }
 
-func post[I, O any](s *server, name, summary string, fn func(context.Context, guard.Instant, I) (O, error)) {
+func post[I, O any](s *server, needs guard.Role, name, summary string, fn func(context.Context, guard.Instant, I) (O, error)) {
 	huma.Register(s.api, huma.Operation{OperationID: name, Method: http.MethodPost, Path: wire.Prefix + "/" + name, Summary: summary},
 		func(ctx context.Context, in *bodyIn[I]) (*bodyOut[O], error) {
+			if err := permit(ctx, needs, name); err != nil {
+				return nil, s.fail(name, err)
+			}
 			at := s.Now()
 			out, err := fn(guard.WithInstant(ctx, at), at, in.Body)
 			if err != nil {
@@ -126,9 +129,12 @@ func post[I, O any](s *server, name, summary string, fn func(context.Context, gu
 		})
 }
 
-func get[I, O any](s *server, name, summary string, fn func(context.Context, guard.Instant, *I) (O, error)) {
+func get[I, O any](s *server, needs guard.Role, name, summary string, fn func(context.Context, guard.Instant, *I) (O, error)) {
 	huma.Register(s.api, huma.Operation{OperationID: name, Method: http.MethodGet, Path: wire.Prefix + "/" + name, Summary: summary},
 		func(ctx context.Context, in *I) (*bodyOut[O], error) {
+			if err := permit(ctx, needs, name); err != nil {
+				return nil, s.fail(name, err)
+			}
 			at := s.Now()
 			out, err := fn(guard.WithInstant(ctx, at), at, in)
 			if err != nil {

@@ -196,7 +196,7 @@ func (b *bench) call(who, method, path string, in any) (int, []byte) {
 	r := httptest.NewRequest(method, "/v1"+path, &body)
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
-	api.As(who, b.h).ServeHTTP(w, r)
+	api.As(api.Caller{Name: who, Role: guard.Admin}, b.h).ServeHTTP(w, r)
 	if got := w.Header().Get("Content-Type"); got != "application/json" {
 		b.Fatalf("%s %s: content type %q: %s", method, path, got, w.Body)
 	}

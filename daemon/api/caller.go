@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"guard"
 )
 
 type callerKey struct{}
@@ -15,15 +17,23 @@ type callerKey struct{}
 // nobody is who calls where nothing is known.
 const nobody = "somebody"
 
-// WithCaller names who a request comes from.
-func WithCaller(ctx context.Context, name string) context.Context {
-	return context.WithValue(ctx, callerKey{}, name)
+// Caller is who a request comes from, and what they may do.
+type Caller struct {
+	Name string
+	Role guard.Role
+	// Scope is the one ACCOUNT/ID that they may ask about; "": all.
+	Scope string
+}
+
+// WithCaller says who a request comes from.
+func WithCaller(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
 }
 
 // As serves every request of h as one from that caller, for demo and simulation.
-func As(name string, h http.Handler) http.Handler {
+func As(c Caller, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(w, r.WithContext(WithCaller(r.Context(), name)))
+		h.ServeHTTP(w, r.WithContext(WithCaller(r.Context(), c)))
 	})
 }
 
@@ -51,14 +61,26 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	if who, err := user.LookupId(id); err == nil && who.Username != "" {
 		name = who.Username
 	}
-	return WithCaller(ctx, name)
+	return WithCaller(ctx, Caller{Name: name, Role: guard.Admin})
 }
 
-// caller is who a request comes from. Everyone who can open the socket is an
-// admin for now.
-func caller(ctx context.Context) string {
-	if name, ok := ctx.Value(callerKey{}).(string); ok && name != "" {
-		return name
+// callerOf is everything that is known of who a request comes from.
+func callerOf(ctx context.Context) Caller {
+	c, _ := ctx.Value(callerKey{}).(Caller)
+	if c.Name == "" {
+		c.Name = nobody
 	}
-	return nobody
+	return c
+}
+
+// caller is who a request comes from.
+func caller(ctx context.Context) string { return callerOf(ctx).Name }
+
+// permit refuses what the caller's role does not cover.
+func permit(ctx context.Context, needs guard.Role, verb string) error {
+	c := callerOf(ctx)
+	if c.Role.Covers(needs) {
+		return nil
+	}
+	return faultf(guard.ErrPermission, "%s may not %s: that needs the role %s", c.Name, verb, needs)
 }

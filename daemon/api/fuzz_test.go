@@ -36,7 +36,7 @@ func (b *bench) raw(method, target string, body []byte) (int, []byte) {
 	r.URL.Path, r.URL.RawQuery, _ = strings.Cut("/v1"+target, "?")
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
-	api.As("ana", b.h).ServeHTTP(w, r)
+	api.As(api.Caller{Name: "ana", Role: guard.Admin}, b.h).ServeHTTP(w, r)
 	if got := w.Header().Get("Content-Type"); got != "application/json" {
 		b.Errorf("content type %q", got)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"guard"
+	"guard/daemon/api"
 	"guard/daemon/client"
 )
 
@@ -19,7 +20,7 @@ func (b *bench) people(ctx context.Context) error {
 	if len(leases) > 0 {
 		one = leases[0].Resource.String()
 	}
-	transport := client.InProcess(b.daemon.Handler())
+	transport := client.InProcess(api.As(api.Caller{Name: "bench", Role: guard.Admin}, b.daemon.Handler()))
 	for _, line := range []string{"ls", "ls -o json", "status", "findings", "log", "show " + one, "why " + one} {
 		var all []Command
 		for range times {

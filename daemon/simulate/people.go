@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"guard"
 	"guard/daemon/api"
 	"guard/daemon/client"
 )
@@ -114,8 +115,20 @@ func (r *runner) transport(user string) http.RoundTripper {
 		if r.life == nil || r.now < r.asleep {
 			return nil, &net.OpError{Op: "dial", Net: "unix", Err: syscall.ECONNREFUSED}
 		}
-		return client.InProcess(api.As(user, r.life.daemon.Handler())).RoundTrip(req)
+		return client.InProcess(api.As(r.caller(user), r.life.daemon.Handler())).RoundTrip(req)
 	})
+}
+
+// caller is a person with the role that the story gives them; to whom it gives none
+// is an admin.
+func (r *runner) caller(user string) api.Caller {
+	c := api.Caller{Name: user, Role: guard.Admin}
+	for _, p := range r.story.raw.People {
+		if string(p.Name) == user && p.Role != "" {
+			c.Role = guard.Role(p.Role)
+		}
+	}
+	return c
 }
 
 type transportFunc func(*http.Request) (*http.Response, error)

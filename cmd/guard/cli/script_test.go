@@ -114,7 +114,7 @@ func newDaemon() (*testDaemon, error) {
 		Channels: func() []string { return []string{"log"} }, Why: judge.Why,
 		Health: func(guard.Instant) wire.Health { return wire.Health{OK: true} }, Version: "test",
 	})
-	d.srv = &http.Server{Handler: d.settled(api.As("ana", h))}
+	d.srv = &http.Server{Handler: d.settled(api.As(api.Caller{Name: "ana", Role: guard.Admin}, h))}
 	return d, d.cycle()
 }
 
