@@ -59,7 +59,8 @@ type Item struct {
 	// Owner is who registered it; empty while nobody has.
 	Owner string `json:"owner"`
 	// State is the resource's own: provisioning, running, stopping, stopped,
-	// releasing, gone, unknown; or released, where guard ended it with proof.
+	// releasing, gone, unknown; or released, where guard ended it with proof; or
+	// expected, where it has not been seen yet.
 	State    string `json:"state"`
 	RawState string `json:"raw_state,omitempty"`
 	// Lease is the lease's status; empty where nobody registered it.
@@ -104,6 +105,30 @@ type Item struct {
 	Instance      string            `json:"instance,omitempty"` // what a disk was attached to
 	Self          bool              `json:"self,omitempty"`     // guard runs on it
 	Foreign       bool              `json:"foreign,omitempty"`  // another guard's
+	// Adopted: nobody registered it, guard did by the rule unregistered.adopt.
+	Adopted bool `json:"adopted,omitempty"`
+	// Expect is set where the instance has not been seen yet; ID is then the lease's.
+	Expect *Expect `json:"expect,omitempty"`
+	// Mutes are the vetoes and the snooze in force.
+	Mutes []Mute `json:"mutes,omitempty"`
+}
+
+// Expect is how an instance that has not been seen yet will be known.
+type Expect struct {
+	Name  string    `json:"name,omitempty"`
+	From  time.Time `json:"from"`
+	Until time.Time `json:"until"` // after it, it is missing
+	// Tag is what to put on the instance so that it is known for certain: KEY=VALUE.
+	Tag string `json:"tag"`
+}
+
+// Mute is a veto against a rule, or a snooze of messages.
+type Mute struct {
+	Kind   string    `json:"kind"` // veto or snooze
+	Rule   string    `json:"rule,omitempty"`
+	Until  time.Time `json:"until"`
+	By     string    `json:"by"`
+	Reason string    `json:"reason,omitempty"`
 }
 
 // List is the answer to GET /v1/resources.

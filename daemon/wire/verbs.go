@@ -21,7 +21,45 @@ type RegisterRequest struct {
 	AllowUnprotect bool              `json:"allow_unprotect,omitempty"`
 	// Reassign takes over a lease that somebody else holds.
 	Reassign bool `json:"reassign,omitempty"`
+	// Expect makes a lease for an instance that does not exist yet; ID is then the
+	// account alone.
+	Expect *ExpectRequest `json:"expect,omitempty"`
+	// Key is random text of the caller's: a second request with the same key changes
+	// nothing. AskedAt is when it was typed, where that is not now: a TTL counts from
+	// there.
+	Key     string     `json:"key,omitempty"`
+	AskedAt *time.Time `json:"asked_at,omitempty"`
 }
+
+// ExpectRequest says how an instance that is about to be made will be known.
+type ExpectRequest struct {
+	Name   string `json:"name,omitempty"`
+	Within string `json:"within,omitempty"` // a duration; 30m where it is left out
+}
+
+// Spooled is a registration that could not reach the daemon, in a file.
+type Spooled struct {
+	Version int             `json:"version"` // SpoolVersion
+	Addr    string          `json:"addr"`    // the daemon that it is for
+	Request RegisterRequest `json:"request"` // with Key and AskedAt
+}
+
+// SpoolVersion is the version of the files in a spool.
+const SpoolVersion = 1
+
+// The endings of files in a spool: what waits, what was refused, and why it was.
+const (
+	SpoolWaiting = ".json"
+	SpoolFailed  = ".failed"
+	SpoolWhy     = ".why"
+)
+
+// MostSpooled bounds one file of a spool, in bytes, and MostWaiting how many are
+// looked at.
+const (
+	MostSpooled = 64 << 10
+	MostWaiting = 1000
+)
 
 // Registered is the answer to a registration.
 type Registered struct {
@@ -81,7 +119,17 @@ type IDRequest struct {
 	ID string `json:"id"`
 }
 
-// Changed is the answer to extend, hold, unhold, protect and unprotect.
+// MuteRequest is the body of POST /v1/veto and /v1/snooze, and of what ends them.
+type MuteRequest struct {
+	ID string `json:"id"`
+	// Rule is what a veto is against; left out, the one whose release is coming.
+	Rule   string `json:"rule,omitempty"`
+	For    string `json:"for,omitempty"`   // a duration; 2h where neither is given
+	Until  string `json:"until,omitempty"` // a moment
+	Reason string `json:"reason,omitempty"`
+}
+
+// Changed is the answer to extend, hold, protect, veto, snooze and what ends them.
 type Changed struct {
 	Now     time.Time `json:"now"`
 	Changes []Change  `json:"changes"`
@@ -98,12 +146,22 @@ type ReleaseRequest struct {
 	Reason string            `json:"reason,omitempty"`
 	// DryRun says what would be done and does nothing.
 	DryRun bool `json:"dry_run,omitempty"`
+	// Plan is the digest of a dry run, and Goes what would go by it: the order is
+	// refused where anything else would go now.
+	Plan string   `json:"plan,omitempty"`
+	Goes []string `json:"goes,omitempty"`
 }
 
 // ReleaseAnswer is the answer for each resource that was asked about.
 type ReleaseAnswer struct {
 	Now     time.Time        `json:"now"`
 	Results []ReleaseOutcome `json:"results"`
+	// Plan is the digest of what goes; Saves is what that bills per hour, an amount a
+	// currency, and NoPrice how many of them have no known price.
+	Plan    string   `json:"plan,omitempty"`
+	Saves   []string `json:"saves,omitempty"`
+	NoPrice int      `json:"no_price,omitempty"`
+	Notes   []string `json:"notes,omitempty"`
 }
 
 // The outcomes of an order to release.
@@ -113,6 +171,8 @@ const (
 	OutcomeGone    = "gone"    // nothing to do any more
 	OutcomeRefused = "refused"
 	OutcomeWould   = "would" // a dry run: it would be ordered
+	// OutcomeCancelled: it was expected, and no longer is.
+	OutcomeCancelled = "cancelled"
 )
 
 // ReleaseOutcome is what became of the order for one resource.
