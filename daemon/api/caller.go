@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"os"
 	"os/user"
 	"strconv"
 
@@ -23,6 +24,10 @@ type Caller struct {
 	Role guard.Role
 	// Scope is the one ACCOUNT/ID that they may ask about; "": all.
 	Scope string
+	// Token is the ID of the token that they showed; "": none.
+	Token string
+	// bucket is what their requests are counted under; "": they are not counted.
+	bucket string
 }
 
 // WithCaller says who a request comes from.
@@ -38,8 +43,10 @@ func As(c Caller, h http.Handler) http.Handler {
 }
 
 // ConnContext is the http.Server's hook that names the caller of a Unix socket:
-// the user whose process connected, as the kernel says (SO_PEERCRED). A user
-// without a name is "uid N"; on other connections nobody is named.
+// the user whose process connected, as the kernel says (SO_PEERCRED). Root and the
+// user that guardd runs as are admins; whoever else the socket's mode lets in is
+// an operator. A user without a name is "uid N"; on other connections nobody is
+// named.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	u, ok := c.(*net.UnixConn)
 	if !ok {
@@ -56,12 +63,20 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	}); err != nil || credErr != nil {
 		return ctx
 	}
-	id := strconv.FormatUint(uint64(cred.Uid), 10)
+	return WithCaller(ctx, peer(cred.Uid, os.Geteuid()))
+}
+
+// peer is the caller that a user of this machine is to a daemon run by another.
+func peer(uid uint32, daemon int) Caller {
+	id := strconv.FormatUint(uint64(uid), 10)
 	name := "uid " + id
 	if who, err := user.LookupId(id); err == nil && who.Username != "" {
 		name = who.Username
 	}
-	return WithCaller(ctx, Caller{Name: name, Role: guard.Admin})
+	if uid == 0 || int(uid) == daemon {
+		return Caller{Name: name, Role: guard.Admin}
+	}
+	return Caller{Name: name, Role: guard.Operator, bucket: "uid " + id}
 }
 
 // callerOf is everything that is known of who a request comes from.
@@ -75,12 +90,3 @@ func callerOf(ctx context.Context) Caller {
 
 // caller is who a request comes from.
 func caller(ctx context.Context) string { return callerOf(ctx).Name }
-
-// permit refuses what the caller's role does not cover.
-func permit(ctx context.Context, needs guard.Role, verb string) error {
-	c := callerOf(ctx)
-	if c.Role.Covers(needs) {
-		return nil
-	}
-	return faultf(guard.ErrPermission, "%s may not %s: that needs the role %s", c.Name, verb, needs)
-}

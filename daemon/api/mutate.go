@@ -124,7 +124,7 @@ func (s *server) write(ctx context.Context, c *scene, e edit) error {
 				return err
 			}
 		}
-		return tx.Journal(e.entry)
+		return tx.Journal(signed(ctx, e.entry))
 	})
 }
 

@@ -257,7 +257,7 @@ func (s *server) backup(ctx context.Context, at guard.Instant, in wire.BackupReq
 		return out, err
 	}
 	err := s.Ledger.Update(ctx, func(tx *store.Tx) error {
-		return tx.Journal(guard.JournalEntry{At: at.Wall, Who: caller(ctx), Verb: "backed up", Text: "the ledger was copied to " + in.To})
+		return tx.Journal(signed(ctx, guard.JournalEntry{At: at.Wall, Verb: "backed up", Text: "the ledger was copied to " + in.To}))
 	})
 	return out, err
 }
