@@ -38,6 +38,9 @@ type Lease struct {
 	Purpose         string    `json:"purpose"`
 	Owner           string    `json:"owner"`
 	RegisteredAt    time.Time `json:"registered_at"`
+	// FirstRegistered is when an earlier lease of this very instance began, which has
+	// ended while it lived; zero: there was none. See [Lease.Since].
+	FirstRegistered time.Time `json:"first_registered,omitzero"`
 	ExpiresAt       time.Time `json:"expires_at,omitzero"`
 	Budget          Money     `json:"budget"` // the cap; unset: none
 	// Price is the whole machine's rate as a person stated it; it overrides.
@@ -50,7 +53,8 @@ type Lease struct {
 	// Expect is what the instance of a lease that is expected is known by; nil once it
 	// was seen.
 	Expect *Expect `json:"expect,omitzero"`
-	// Adopted: nobody registered it, the rule unregistered.adopt did.
+	// Adopted: nobody registered it, the rule unregistered.adopt did. Whoever registers
+	// it takes it over, and it is not adopted any more.
 	Adopted bool `json:"adopted,omitzero"`
 
 	Protected   bool   `json:"protected,omitzero"` // by an admin; outlives every limit
@@ -88,6 +92,25 @@ type Hold struct {
 	By     string    `json:"by"`
 	Reason string    `json:"reason,omitzero"`
 	Since  time.Time `json:"since"`
+}
+
+// Since is from when on the life of what is leased counts towards a ceiling.
+func (l Lease) Since() time.Time {
+	if l.FirstRegistered.IsZero() {
+		return l.RegisteredAt
+	}
+	return l.FirstRegistered
+}
+
+// After returns the lease as the one that follows on an older lease of the same ID.
+// Where that was of this very instance, its beginning goes on to count. Only a
+// creation time that the provider tells says so: where it tells none, IDs may be used
+// again.
+func (l Lease) After(old Lease) Lease {
+	if !old.ResourceCreated.IsZero() && old.ResourceCreated.Equal(l.ResourceCreated) && old.Since().Before(l.Since()) {
+		l.FirstRegistered = old.Since()
+	}
+	return l
 }
 
 // HeldUntil is the end of the last hold in force at t; zero where none is.
