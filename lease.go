@@ -102,17 +102,6 @@ func (l Lease) Since() time.Time {
 	return l.FirstRegistered
 }
 
-// After returns the lease as the one that follows on an older lease of the same ID.
-// Where that was of this very instance, its beginning goes on to count. Only a
-// creation time that the provider tells says so: where it tells none, IDs may be used
-// again.
-func (l Lease) After(old Lease) Lease {
-	if !old.ResourceCreated.IsZero() && old.ResourceCreated.Equal(l.ResourceCreated) && old.Since().Before(l.Since()) {
-		l.FirstRegistered = old.Since()
-	}
-	return l
-}
-
 // HeldUntil is the end of the last hold in force at t; zero where none is.
 func (l Lease) HeldUntil(t time.Time) time.Time {
 	var until time.Time

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"guard"
+	"guard/policy/presence"
 )
 
 // CeilingOf is until when a lease may last at most, counted from when its instance
@@ -25,4 +26,17 @@ func (r Rules) MoneyCeiling(currency string) (m guard.Money, ok, configured bool
 		return guard.Money{}, false, len(r.Ceilings.Budget) > 0
 	}
 	return r.Ceilings.Budget[i], true, true
+}
+
+// Follow returns a new lease as the one that comes after an older one of the same
+// ID. Where that was of this very instance, its beginning goes on to count, so that
+// nobody gets past a ceiling by registering again what was thought gone. Only a
+// creation time that the provider tells says so: where it tells none, an ID may be
+// another thing's.
+func Follow(l, old guard.Lease) guard.Lease {
+	known := !old.ResourceCreated.IsZero() && !l.ResourceCreated.IsZero()
+	if known && presence.SameCreation(old.ResourceCreated, l.ResourceCreated) && old.Since().Before(l.Since()) {
+		l.FirstRegistered = old.Since()
+	}
+	return l
 }
