@@ -106,6 +106,7 @@ type Account struct {
 	Stopper   Stopper
 	Tagger    Tagger
 	Protector Protector
+	Prober    Prober
 }
 
 // MayRelease is what an account's owner lets guard act on.
@@ -121,5 +122,6 @@ func NewAccount(name, kind string, p Provider) *Account {
 	a.Stopper, _ = p.(Stopper)
 	a.Tagger, _ = p.(Tagger)
 	a.Protector, _ = p.(Protector)
+	a.Prober, _ = p.(Prober)
 	return a
 }

@@ -46,7 +46,7 @@ func newCloud(t *testing.T) *ec2Cloud {
 }
 
 // on sets the answers to an action, in one region ("DescribeInstances eu-west-1")
-// or in all.
+// or in all, or to its dry run ("DryRun StopInstances", "DryRun" for any).
 func (c *ec2Cloud) on(what string, as ...answer) *ec2Cloud {
 	c.answers[what] = as
 	return c
@@ -74,7 +74,11 @@ func (c *ec2Cloud) RoundTrip(req *http.Request) (*http.Response, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls = append(c.calls, made)
-	for _, what := range []string{made.action + " " + made.region, made.action} {
+	names := []string{made.action + " " + made.region, made.action}
+	if form.Get("DryRun") == "true" {
+		names = append([]string{"DryRun " + made.action, "DryRun"}, names...)
+	}
+	for _, what := range names {
 		as := c.answers[what]
 		if len(as) == 0 {
 			continue

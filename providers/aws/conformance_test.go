@@ -34,7 +34,10 @@ func TestConformance(t *testing.T) {
 			if op.Call == providertest.List && form.Has("InstanceId.1") {
 				op.Call = providertest.Get
 			}
-			if op.Call == "" {
+			switch {
+			case form.Get("DryRun") == "true" && op.Call != providertest.List:
+				op.Call = providertest.DryRun
+			case op.Call == "":
 				op.Call = providertest.Other
 			}
 			return op
@@ -117,6 +120,9 @@ func (e *ec2Account) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (e *ec2Account) answer(action, region string, form url.Values) answer {
+	if form.Get("DryRun") == "true" {
+		return refuse(http.StatusPreconditionFailed, "DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
+	}
 	switch action {
 	case "GetCallerIdentity":
 		return ok(`<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><GetCallerIdentityResult><Arn>` + e.world.Canary + `</Arn><Account>123456789012</Account></GetCallerIdentityResult></GetCallerIdentityResponse>`)
@@ -128,6 +134,8 @@ func (e *ec2Account) answer(action, region string, form url.Values) answer {
 		return reply(action, "<regionInfo>"+b.String()+"</regionInfo>")
 	case "DescribeInstanceTypes":
 		return reply(action, typesReply)
+	case "DescribeVolumes":
+		return reply(action, "<volumeSet/>")
 	case "DescribeInstances":
 		return e.describe(region, form)
 	}

@@ -37,6 +37,9 @@ func harness() providertest.Harness {
 		},
 		Classify: func(r *http.Request, body []byte) providertest.Op {
 			o, _ := parse(r, body)
+			if o.dry {
+				return providertest.Op{Call: providertest.DryRun}
+			}
 			return providertest.Op{Call: o.call, Scope: o.scope}
 		},
 		Odd: oddServers(),

@@ -165,6 +165,9 @@ const (
 	CallProtection = "protection"
 	CallUnprotect  = "unprotect"
 	CallTag        = "tag"
+	// CallProbe is a dry run of any of the writes, which the log tells apart; a
+	// fault of the write itself answers it.
+	CallProbe = "probe"
 )
 
 // Fault makes calls go wrong. The first fault that matches a call answers it;

@@ -27,11 +27,20 @@ type op struct {
 	ids   []ref
 	after int // of a list: the last entry of the page before
 	tags  map[string]string
+	dry   bool // a dry run: it tells whether the call would be allowed
 }
 
 type ref struct {
 	Kind guard.Kind `json:"kind"`
 	ID   string     `json:"id"`
+}
+
+// logged is the call as the log names it.
+func (o op) logged() string {
+	if o.dry {
+		return CallProbe
+	}
+	return o.call
 }
 
 func (o op) names() []string {
@@ -83,7 +92,7 @@ func (s server) RoundTrip(r *http.Request) (*http.Response, error) {
 		return respond(r, c.now, refuse(http.StatusNotFound, "no such call"))
 	}
 	a := c.answer(r, o)
-	c.calls = append(c.calls, Call{At: c.now, Call: o.call, IDs: o.names(), Scope: o.scope, Kind: o.kind, Status: a.status, Outcome: a.outcome})
+	c.calls = append(c.calls, Call{At: c.now, Call: o.logged(), IDs: o.names(), Scope: o.scope, Kind: o.kind, Status: a.status, Outcome: a.outcome})
 	if a.lost != nil {
 		return nil, a.lost
 	}
@@ -141,6 +150,8 @@ func refuse(status int, outcome string) answer {
 //	POST   /v1/KIND/ID/stop
 //	POST   /v1/KIND/ID/tags {"tags":{}}
 //	GET    /v1/KIND/ID/protection             DELETE lifts it
+//
+// A write with ?dry_run=1 says whether it would be allowed, and does nothing.
 func parse(r *http.Request, body []byte) (op, bool) {
 	path := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/v1/"), "/")
 	q := r.URL.Query()
@@ -192,6 +203,7 @@ func parse(r *http.Request, body []byte) (op, bool) {
 	default:
 		return op{}, false
 	}
+	o.dry = q.Get("dry_run") == "1" && o.call != CallProtection
 	return o, true
 }
 
@@ -210,6 +222,9 @@ func (c *Cloud) serve(o op, odd Reply) answer {
 	t := c.see(id)
 	if t == nil {
 		return refuse(http.StatusNotFound, "not found")
+	}
+	if o.dry {
+		return ok(map[string]any{"dry_run": true})
 	}
 	gone := t.last().word == stateGone || t.last().word == stateReleasing
 	switch o.call {

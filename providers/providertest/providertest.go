@@ -125,6 +125,7 @@ func Run(t *testing.T, h Harness) {
 		{"protection is respected", (*suite).protection},
 		{"stop", (*suite).stop},
 		{"tag", (*suite).tag},
+		{"probe", (*suite).probe},
 		{"a cancelled context makes no call", (*suite).cancelled},
 		{"no secret is told", (*suite).secrets},
 		{"many goroutines", (*suite).concurrent},
