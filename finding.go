@@ -8,10 +8,12 @@ type Rule string
 
 // The rules and findings built so far.
 const (
-	RuleExpired            Rule = "expired"
-	RuleBudgetWarning      Rule = "budget_warning"
-	RuleBudgetExceeded     Rule = "budget_exceeded"
-	RuleCeilingReached     Rule = "ceiling_reached"
+	RuleExpired        Rule = "expired"
+	RuleBudgetWarning  Rule = "budget_warning"
+	RuleBudgetExceeded Rule = "budget_exceeded"
+	RuleCeilingReached Rule = "ceiling_reached"
+	// RuleCeilingBlind: it bills in a currency in which no ceiling is set.
+	RuleCeilingBlind       Rule = "ceiling_blind"
 	RuleUnregistered       Rule = "unregistered"
 	RuleExpectedMissing    Rule = "expected_missing"
 	RuleReclaimed          Rule = "reclaimed"
@@ -53,7 +55,13 @@ type Finding struct {
 }
 
 // Key identifies a finding while it is open: one open finding per rule and subject.
-func (f Finding) Key() string { return string(f.Rule) + "|" + f.Subject }
+// A resource is told by its kind too: an instance and a volume may share an ID.
+func (f Finding) Key() string {
+	if f.Resource.IsZero() {
+		return string(f.Rule) + "|" + f.Subject
+	}
+	return string(f.Rule) + "|" + f.Resource.Key()
+}
 
 // Fact is one thing a judgement rests on.
 type Fact struct {

@@ -8,9 +8,7 @@ import (
 )
 
 // FindingID is the ID of a finding: what it is about and when it opened.
-func FindingID(rule guard.Rule, subject string, opened time.Time) string {
-	return fmt.Sprintf("%s|%s|%d", rule, subject, opened.Unix())
-}
+func FindingID(f guard.Finding) string { return fmt.Sprintf("%s|%d", f.Key(), f.Opened.Unix()) }
 
 // MessageID is the ID of what is said in a channel about a finding or a release
 // at a stage, so that saying it again changes nothing.
@@ -41,7 +39,8 @@ func Told(f guard.Finding, s Stage, at time.Time) guard.Message {
 // was an event, or what ended it (an extension, a release) is told by itself.
 func EndsQuietly(f guard.Finding) bool {
 	switch f.Rule {
-	case guard.RuleExpired, guard.RuleBudgetWarning, guard.RuleBudgetExceeded, guard.RuleReclaimed, guard.RulePriceChanged:
+	case guard.RuleExpired, guard.RuleBudgetWarning, guard.RuleBudgetExceeded, guard.RuleCeilingReached, guard.RuleExpectedMissing,
+		guard.RuleReclaimed, guard.RulePriceChanged:
 		return true
 	case guard.RuleClockJump:
 		return !f.Urgent

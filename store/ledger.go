@@ -16,26 +16,27 @@ import (
 // View reads them from there, and so does an Update what none before it that is
 // still on its way to the disk has written. So a backend belongs to one Ledger at a time.
 type Ledger struct {
-	b    Backend
-	meta meta
-	pub  *publisher
+	b        Backend
+	meta     meta
+	upgraded Upgrade
+	pub      *publisher
 }
 
 // Open makes a Ledger of a backend. An empty backend gets the present schema and
-// a random deployment ID; an older schema is upgraded step by step; a newer one
-// is refused (guard.ErrRefused), and records without a schema are
-// guard.ErrDamaged. The backend stays the caller's to close where Open fails;
+// a random deployment ID; an older schema is upgraded step by step, where the
+// backend is a [Keeper] after a copy is kept; a newer one is refused
+// (guard.ErrRefused), and records without a schema are guard.ErrDamaged. The backend stays the caller's to close where Open fails;
 // afterwards [Ledger.Close] closes it.
 func Open(ctx context.Context, b Backend, at guard.Instant) (*Ledger, error) {
 	return open(ctx, b, at, upgrades)
 }
 
 func open(ctx context.Context, b Backend, at guard.Instant, steps []upgrade) (*Ledger, error) {
-	m, err := prepare(ctx, b, at, steps)
+	m, done, err := prepare(ctx, b, at, steps)
 	if err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
-	l := &Ledger{b: b, meta: m}
+	l := &Ledger{b: b, meta: m, upgraded: done}
 	err = b.View(ctx, func(r Reader) error {
 		i, err := load(r)
 		l.pub = newPublisher(i)
@@ -50,6 +51,9 @@ func open(ctx context.Context, b Backend, at guard.Instant, steps []upgrade) (*L
 // Deployment is the ledger's random ID, made once: the value of the tag
 // guard:deployment on everything this ledger acts on.
 func (l *Ledger) Deployment() string { return l.meta.Deployment }
+
+// Upgraded is what Open did to a ledger of an earlier schema, and whether it was one.
+func (l *Ledger) Upgraded() (Upgrade, bool) { return l.upgraded, l.upgraded.From < l.upgraded.To }
 
 // Update runs fn and makes all its writes durable together before it returns, or
 // none of them where fn returns an error, which comes back as it is.

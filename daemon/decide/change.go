@@ -89,15 +89,28 @@ func (l *Loop) outlived(f policy.Facts, open []guard.Finding, c *change) {
 	}
 }
 
+// muted reports whether nothing is said of a verdict, because a person has snoozed
+// its subject. What is urgent is said, and so is the notice of a release (law 9).
+func muted(f policy.Facts, v policy.Verdict) bool {
+	notice := v.Act != nil && (f.Release == nil || f.Release.NoticedAt.IsZero())
+	return f.Snoozed() && !v.Urgent && !notice
+}
+
 func (l *Loop) opened(f policy.Facts, v policy.Verdict, c *change, stages map[guard.Rule]string) {
 	last := v.Stages[len(v.Stages)-1]
-	n := guard.Finding{ID: policy.FindingID(v.Rule, v.Subject, f.At), Rule: v.Rule, Subject: v.Subject, Resource: v.Resource,
+	n := guard.Finding{Rule: v.Rule, Subject: v.Subject, Resource: v.Resource,
 		Lease: v.Lease, Since: v.Since, Opened: f.At, Title: last.Title, Facts: v.Facts, Wastes: v.Wastes, Urgent: v.Urgent,
 		Said: names(v.Stages)}
+	n.ID = policy.FindingID(n)
+	c.entries = append(c.entries, entry(f, "found", n.Rule, last.Title))
+	if muted(f, v) {
+		n.Said = nil // it is said when the snooze ends, if it is still true
+		c.put = append(c.put, n)
+		return
+	}
 	c.put = append(c.put, n)
 	c.told = append(c.told, told{n.ID, last.Name, policy.Told(n, last, f.At), true})
 	stages[v.Rule] = last.Name
-	c.entries = append(c.entries, entry(f, "found", n.Rule, last.Title))
 }
 
 // still brings an open finding up to date: a stage that is new is said.
@@ -105,6 +118,10 @@ func (l *Loop) still(f policy.Facts, v policy.Verdict, o guard.Finding, c *chang
 	last := v.Stages[len(v.Stages)-1]
 	said := names(v.Stages)
 	fresh := !slices.Contains(o.Said, last.Name)
+	if fresh && muted(f, v) {
+		fresh = false
+		said = slices.DeleteFunc(said, func(name string) bool { return !slices.Contains(o.Said, name) })
+	}
 	if !fresh && slices.Equal(said, o.Said) && v.Urgent == o.Urgent && v.Lease == o.Lease {
 		return
 	}
@@ -123,7 +140,7 @@ func (l *Loop) over(f policy.Facts, o guard.Finding, c *change) {
 	o.Closed = f.At
 	c.closed = append(c.closed, o)
 	c.entries = append(c.entries, entry(f, "over", o.Rule, o.Title))
-	if !policy.EndsQuietly(o) {
+	if !policy.EndsQuietly(o) && len(o.Said) > 0 && (o.Urgent || !f.Snoozed()) {
 		c.told = append(c.told, told{o.ID, "over", policy.Over(o, f.At, l.Zone), false})
 	}
 }

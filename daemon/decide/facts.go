@@ -68,7 +68,7 @@ func (l *Loop) gather(src source, m moment, s *subject, k known) (policy.Facts, 
 	}
 	var open []guard.Finding
 	for _, rule := range spoken {
-		found, ok, err := src.finding(guard.Finding{Rule: rule, Subject: f.Subject()}.Key())
+		found, ok, err := src.finding(guard.Finding{Rule: rule, Subject: f.Subject(), Resource: f.Resource()}.Key())
 		if err != nil {
 			return f, nil, err
 		}

@@ -262,8 +262,13 @@ func (w *world) finding(rule guard.Rule, subject string) (guard.Finding, bool) {
 	var f guard.Finding
 	var ok bool
 	w.view(func(v *store.View) (err error) {
-		f, ok, err = v.Findings.Get(guard.Finding{Rule: rule, Subject: subject}.Key())
-		return err
+		for f, err = range v.Findings.All(string(rule) + "|") {
+			if ok = err == nil && f.Subject == subject; ok || err != nil {
+				return err
+			}
+		}
+		f = guard.Finding{}
+		return nil
 	})
 	return f, ok
 }

@@ -334,7 +334,7 @@ func (c Config) tell(sc scope, was, r guard.Release, out release.Outcome) error 
 	for _, s := range said {
 		finding := ""
 		if s.Rule != "" {
-			f, ok, err := sc.tx.Findings.Get(guard.Finding{Rule: s.Rule, Subject: r.Target.String()}.Key())
+			f, ok, err := sc.tx.Findings.Get(guard.Finding{Rule: s.Rule, Resource: r.Target}.Key())
 			if err != nil {
 				return err
 			}
@@ -355,14 +355,14 @@ func (c Config) tell(sc scope, was, r guard.Release, out release.Outcome) error 
 // open opens or keeps a finding of the workflow; fresh reports that this stage
 // was not told yet.
 func (c Config) open(sc scope, r guard.Release, s release.Said, stage string) (fresh bool, err error) {
-	subject := r.Target.String()
-	f, ok, err := sc.tx.Findings.Get(guard.Finding{Rule: s.Rule, Subject: subject}.Key())
+	f, ok, err := sc.tx.Findings.Get(guard.Finding{Rule: s.Rule, Resource: r.Target}.Key())
 	if err != nil {
 		return false, err
 	}
 	if !ok {
-		f = guard.Finding{ID: policy.FindingID(s.Rule, subject, sc.at.Wall), Rule: s.Rule, Subject: subject, Resource: r.Target,
+		f = guard.Finding{Rule: s.Rule, Subject: r.Target.String(), Resource: r.Target,
 			Lease: r.Lease, Since: sc.at.Wall, Opened: sc.at.Wall, Urgent: true}
+		f.ID = policy.FindingID(f)
 		f.Wastes, _ = sc.observed.Resource.BillingRate().Hourly()
 	}
 	for _, told := range f.Said {
@@ -381,7 +381,7 @@ func (c Config) open(sc scope, r guard.Release, s release.Said, stage string) (f
 
 // close ends a finding of the workflow, where it is open.
 func (c Config) close(sc scope, r guard.Release, rule guard.Rule) error {
-	f, ok, err := sc.tx.Findings.Get(guard.Finding{Rule: rule, Subject: r.Target.String()}.Key())
+	f, ok, err := sc.tx.Findings.Get(guard.Finding{Rule: rule, Resource: r.Target}.Key())
 	if err != nil || !ok {
 		return err
 	}

@@ -292,7 +292,7 @@ func (w *world) open(rule guard.Rule, name string) bool {
 	w.t.Helper()
 	var ok bool
 	if err := w.ledger.View(w.t.Context(), func(v *store.View) (err error) {
-		_, ok, err = v.Findings.Get(guard.Finding{Rule: rule, Subject: "lab/" + name}.Key())
+		_, ok, err = v.Findings.Get(guard.Finding{Rule: rule, Resource: id(name)}.Key())
 		return err
 	}); err != nil {
 		w.t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -50,15 +49,25 @@ func (c contextWriter) Write(p []byte) (int, error) {
 // made beside path, flushed, opened and checked from end to end, and only then
 // takes the name, so that whatever was there before is never traded for a bad
 // copy. The ledger itself, a ledger in use, and a file that is no ledger are not
-// overwritten (guard.ErrRefused).
+// overwritten (guard.ErrRefused); a disk without room for it is ErrNoRoom.
 func (b *Backend) BackupTo(ctx context.Context, path string) error {
-	if err := b.backupTo(ctx, path); err != nil {
+	err := b.backupTo(ctx, path, func(temp, path string) error {
+		if err := mayOverwrite(ctx, path); err != nil {
+			return err
+		}
+		if err := os.Rename(temp, path); err != nil {
+			return pathError("name the copy", path, err)
+		}
+		return nil
+	})
+	if err != nil {
 		return fmt.Errorf("back up the ledger to %s: %w", path, err)
 	}
 	return nil
 }
 
-func (b *Backend) backupTo(ctx context.Context, path string) error {
+// backupTo makes a proven copy and has place give it its name.
+func (b *Backend) backupTo(ctx context.Context, path string, place func(temp, path string) error) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return err
@@ -66,13 +75,17 @@ func (b *Backend) backupTo(ctx context.Context, path string) error {
 	if err := mayOverwrite(ctx, path); err != nil {
 		return err
 	}
+	if err := b.roomFor(path); err != nil {
+		return err
+	}
+	sweep(dirOf(path))
 	f, err := os.CreateTemp(dirOf(path), tempPattern(path))
 	if err != nil {
 		return pathError("make a file for", path, err)
 	}
 	temp := f.Name()
 	defer os.Remove(temp) //nolint:errcheck // after the rename there is none
-	if err := errors.Join(b.copyTo(ctx, f), f.Sync(), f.Close()); err != nil {
+	if err := errors.Join(b.copyTo(ctx, f), flush(f), f.Close()); err != nil {
 		return err
 	}
 	if err := Verify(ctx, temp); err != nil {
@@ -81,10 +94,27 @@ func (b *Backend) backupTo(ctx context.Context, path string) error {
 	if err := opens(temp); err != nil {
 		return fmt.Errorf("%w: the copy is not good, what was there before is kept: %w", guard.ErrDamaged, err)
 	}
-	if err := os.Rename(temp, path); err != nil {
-		return pathError("name the copy", path, err)
+	if err := place(temp, path); err != nil {
+		return err
 	}
 	return syncDir(dirOf(path))
+}
+
+// flush makes what was written to a file durable.
+func flush(f *os.File) error {
+	if err := f.Sync(); err != nil {
+		return pathError("write", f.Name(), err)
+	}
+	return nil
+}
+
+// roomFor refuses to begin a copy of the ledger that its disk has no room for.
+func (b *Backend) roomFor(path string) error {
+	info, err := os.Stat(b.path)
+	if err != nil {
+		return pathError("look at", b.path, err)
+	}
+	return room(dirOf(path), info.Size())
 }
 
 // opens proves a copy by bbolt's own check, after ours found nothing in it to
@@ -144,52 +174,4 @@ func looksLikeLedger(f *os.File, size int64) bool {
 	_, err1 := v.header(0)
 	_, err2 := v.header(pageSize)
 	return !errors.Is(err1, errNotOurs) || !errors.Is(err2, errNotOurs)
-}
-
-// candidatesMost bounds how many files beside a damaged ledger are read.
-const candidatesMost = 20
-
-// adviseBackup adds to a damage what a person can do about it.
-func adviseBackup(ctx context.Context, path string, err error) error {
-	if !errors.Is(err, guard.ErrDamaged) {
-		return err
-	}
-	name, at, ok := newestBackup(ctx, path)
-	if !ok {
-		return fmt.Errorf("%w; nothing was changed and there is no good backup beside it: move the file away but keep it, and put a backup in its place", err)
-	}
-	return fmt.Errorf("%w; nothing was changed: move the file away but keep it, and copy the newest good backup beside it, %s (of %s), to its name", err, name, at.UTC().Format(time.RFC3339))
-}
-
-// newestBackup finds the newest whole ledger in the directory of a damaged one.
-func newestBackup(ctx context.Context, path string) (string, time.Time, bool) {
-	entries, err := os.ReadDir(dirOf(path))
-	if err != nil {
-		return "", time.Time{}, false
-	}
-	type candidate struct {
-		path string
-		at   time.Time
-	}
-	var found []candidate
-	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil || !info.Mode().IsRegular() || e.Name() == filepath.Base(path) || e.Name()[0] == '.' {
-			continue
-		}
-		c := candidate{filepath.Join(dirOf(path), e.Name()), info.ModTime()}
-		if f, err := os.Open(c.path); err == nil {
-			if looksLikeLedger(f, info.Size()) {
-				found = append(found, c)
-			}
-			_ = f.Close()
-		}
-	}
-	slices.SortFunc(found, func(a, b candidate) int { return b.at.Compare(a.at) })
-	for _, c := range found[:min(len(found), candidatesMost)] {
-		if Verify(ctx, c.path) == nil {
-			return c.path, c.at, true
-		}
-	}
-	return "", time.Time{}, false
 }

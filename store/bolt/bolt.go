@@ -8,6 +8,7 @@
 package bolt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,13 +33,21 @@ type Options struct {
 	// OpenTimeout is after which opening and locking are given up, even where
 	// the kernel does not come back from them (a network file system); 0 is 5 s.
 	OpenTimeout time.Duration
-	// MaxSize is the most bytes that the file may have; 0 is no limit.
+	// MaxSize is the most bytes that the file may have; 0 is 8 GiB.
 	MaxSize int
+	// Backups is a folder in which backups of the ledger lie, besides its own: where it
+	// is damaged, the newest good one is named.
+	Backups string
 }
+
+func (o Options) maxSize() int { return cmp.Or(o.MaxSize, maxSize) }
 
 const (
 	lockTimeout = 3 * time.Second
 	openTimeout = 5 * time.Second
+	// maxSize is far beyond what guard keeps: a ledger that reaches it grows by mistake,
+	// and is to stop before the disk is full for everybody.
+	maxSize = 8 << 30
 	// mmapSize is mapped from the start: growing the map waits for every reader.
 	// It is address space, not memory.
 	mmapSize = 1 << 30
@@ -51,7 +60,10 @@ const (
 
 // Backend is a [store.Backend] in one file.
 type Backend struct {
-	path string
+	path    string
+	maxSize int
+
+	swap sync.RWMutex // held for writing while db becomes another one
 	db   *bbolt.DB
 
 	waiting atomic.Int64 // updates on their way to mu
@@ -84,7 +96,7 @@ func (b *Backend) fail(verb string, err error) error {
 	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
 		return store.ErrClosed
 	}
-	return fmt.Errorf("%w: %s the ledger %s: %w", guard.ErrUnavailable, verb, b.path, err)
+	return pathError(verb+" the ledger", b.path, err)
 }
 
 // View implements [store.Backend].
@@ -101,6 +113,8 @@ func (b *Backend) View(ctx context.Context, fn func(store.Reader) error) error {
 }
 
 func (b *Backend) begin(writable bool) (tx *bbolt.Tx, err error) {
+	b.swap.RLock()
+	defer b.swap.RUnlock()
 	err = b.touch("open a transaction on", func() error {
 		tx, err = b.db.Begin(writable)
 		return err

@@ -35,7 +35,7 @@ func filled(t testing.TB) (path string, content []byte) {
 					return err
 				}
 			}
-			return w.Put("small", "k", []byte("v"))
+			return errors.Join(w.Put("small", "k", []byte("v")), w.Put("meta", "schema", []byte(`{"schema":1,"deployment":"d1"}`)))
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -56,7 +56,15 @@ func TestGoldenSchemas(t *testing.T) {
 			if got := schemaOf(t, path); got != version {
 				t.Fatalf("%s has schema %d", golden(version, "db"), got)
 			}
-			got := dump(t, storetest.Ledger(t, open(t, path, bolt.Options{})))
+			l := storetest.Ledger(t, open(t, path, bolt.Options{}))
+			if up, ok := l.Upgraded(); ok != (version < store.Schema()) || ok && (up.From != version || up.To != store.Schema()) {
+				t.Errorf("upgraded %+v, %t", up, ok)
+			} else if ok {
+				if kept, err := os.ReadFile(up.Kept); err != nil || up.Kept != fmt.Sprintf("%s.schema-%d", path, version) || schemaOf(t, up.Kept) != version || len(kept) > len(content) {
+					t.Errorf("kept %s, %v", up.Kept, err)
+				}
+			}
+			got := dump(t, l, version)
 			if *update {
 				if err := os.WriteFile(golden(version, "txt"), []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -147,7 +155,7 @@ func goldenRecords(tx *store.Tx) error {
 	}
 	for _, open := range []bool{true, false} {
 		x := record[guard.Finding](f)
-		x.Rule, x.Subject, x.ID = guard.RuleUnregistered, box.String(), fmt.Sprintf("unregistered|%s|%t", box, open)
+		x.Rule, x.Subject, x.Resource, x.ID = guard.RuleUnregistered, box.String(), box, fmt.Sprintf("unregistered|%s|%t", box, open)
 		r := record[guard.Release](f)
 		r.ID, r.Lease, r.Target, r.State, r.Action, r.Cause = fmt.Sprintf("%s|expiry|%t", box.Key(), open), "l-active", box, guard.ReleaseBlocked, guard.ActRelease, guard.CauseExpiry
 		m := record[guard.Message](f)
@@ -157,7 +165,7 @@ func goldenRecords(tx *store.Tx) error {
 			do(errors.Join(tx.Findings.Put(x), tx.Releases.Put(r), tx.Queue(m)))
 			continue
 		}
-		x.Subject, r.Target, r.State = other.String(), other, guard.ReleaseDone
+		x.Subject, x.Resource, r.Target, r.State = other.String(), other, other, guard.ReleaseDone
 		do(errors.Join(tx.CloseFinding(x), tx.EndRelease(r), tx.Sent(m)))
 	}
 	s := record[guard.ScopeStatus](f)
@@ -170,12 +178,17 @@ func goldenRecords(tx *store.Tx) error {
 		e.Subject, e.Lease = subject, "l-active"
 		do(tx.Journal(e))
 	}
+	mute := record[guard.Mute](f)
+	mute.Subject, mute.Kind = box.String(), guard.Veto
+	token := record[guard.Token](f)
+	token.ID, token.Role = "t-1", guard.Operator
+	do(errors.Join(tx.Mutes.Put(mute), tx.Tokens.Put(token)))
 	do(tx.SetValue("notify/slack", map[string]any{"last_post": storetest.At.Wall, "failures": 2}))
 	return errors.Join(errs...)
 }
 
 // dump is all that a ledger holds, as this build reads it.
-func dump(t *testing.T, l *store.Ledger) string {
+func dump(t *testing.T, l *store.Ledger, schema int) string {
 	t.Helper()
 	var out strings.Builder
 	fmt.Fprintf(&out, "deployment %s\n", l.Deployment())
@@ -190,12 +203,23 @@ func dump(t *testing.T, l *store.Ledger) string {
 			table(&out, "release", v.Releases.All("")), table(&out, "ended release", v.EndedReleases.All("")),
 			table(&out, "message", v.Outbox.All("")), table(&out, "sent message", v.SentMessages.All("")),
 			table(&out, "scope", v.Scopes.All("")), table(&out, "account", v.Accounts.All("")),
-			line(&out, "journal", entries), line(&out, "value", value))
+			line(&out, "journal", entries), line(&out, "value", value),
+			since(schema, 2, func() error {
+				return errors.Join(table(&out, "mute", v.Mutes.All("")), table(&out, "token", v.Tokens.All("")))
+			}))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
+}
+
+// since runs fn for a ledger whose schema had what it reads.
+func since(schema, first int, fn func() error) error {
+	if schema < first {
+		return nil
+	}
+	return fn()
 }
 
 func table[T any](out *strings.Builder, name string, rows iter.Seq2[T, error]) error {

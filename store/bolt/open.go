@@ -42,32 +42,41 @@ func open(ctx context.Context, path string, opt Options) (*Backend, error) {
 		return nil, err
 	}
 	path = f.Name()
-	if err := verify(ctx, f); err != nil {
-		return nil, errors.Join(adviseBackup(ctx, path, err), f.Close())
+	if err := verify(ctx, f, path); err != nil {
+		return nil, errors.Join(advise(ctx, f, opt.Backups, err), f.Close())
 	}
-	b := &Backend{path: path}
+	b := &Backend{path: path, maxSize: opt.maxSize()}
+	if b.db, err = b.mapped(f); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	sweep(dirOf(path))
+	b.shed() // opening looked at every page
+	noteHolder(path)
+	return b, nil
+}
+
+// mapped opens a file by bbolt that is locked and proven. It is closed with the
+// database.
+func (b *Backend) mapped(f *os.File) (db *bbolt.DB, err error) {
 	err = b.touch("open", func() error {
-		b.db, err = bbolt.Open(path, 0o600, &bbolt.Options{
+		db, err = bbolt.Open(f.Name(), 0o600, &bbolt.Options{
 			// The file that was locked and proven, not whatever has the name now.
 			OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return f, nil },
 			Timeout:         time.Second, // ours already
 			PageSize:        pageSize,
 			InitialMmapSize: mmapSize,
-			MaxSize:         opt.MaxSize,
+			MaxSize:         b.maxSize,
 			NoFreelistSync:  true,
 			FreelistType:    bbolt.FreelistMapType,
-			NoStatistics:    true,
 		})
 		return err
 	})
 	if err != nil {
-		_ = f.Close()
 		return nil, err
 	}
-	b.db.AllocSize = allocSize
-	b.shed() // opening looked at every page
-	noteHolder(path)
-	return b, nil
+	db.AllocSize = allocSize
+	return db, nil
 }
 
 // inTime runs open under a watchdog: on a network file system neither opening
@@ -113,23 +122,31 @@ func lockFile(ctx context.Context, path string, wait time.Duration) (*os.File, e
 			return nil, err
 		}
 	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return nil, pathError("open", path, err)
-	}
-	err = flock(ctx, f, unix.LOCK_EX, wait)
-	if err == nil {
-		err = sameFile(f)
-	}
-	if err != nil {
+	for range replacedMost {
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return nil, pathError("open", path, err)
+		}
+		err = flock(ctx, f, unix.LOCK_EX, wait)
+		if err == nil {
+			err = sameFile(f)
+		}
+		if err == nil {
+			return f, nil
+		}
 		_ = f.Close()
-		return nil, err
+		if !errors.Is(err, guard.ErrConflict) {
+			return nil, err
+		}
 	}
-	return f, nil
+	return nil, fmt.Errorf("%w: %s was replaced again and again while it was being opened: start again", guard.ErrConflict, path)
 }
 
-// sameFile proves that the locked file still has its name: while we waited for
-// the lock, a backup may have been put in its place.
+// replacedMost is how often a file is opened that has lost its name by the time it
+// is locked: to a compaction, or to a backup that was restored.
+const replacedMost = 5
+
+// sameFile proves that the locked file still has its name.
 func sameFile(f *os.File) error {
 	mine, err := f.Stat()
 	if err != nil {
@@ -140,7 +157,7 @@ func sameFile(f *os.File) error {
 		return pathError("look at", f.Name(), err)
 	}
 	if !os.SameFile(mine, now) {
-		return fmt.Errorf("%w: %s was replaced while it was being opened: start again", guard.ErrConflict, f.Name())
+		return fmt.Errorf("%w: %s was replaced while it was being opened", guard.ErrConflict, f.Name())
 	}
 	return nil
 }
@@ -238,21 +255,12 @@ func flock(ctx context.Context, f *os.File, how int, wait time.Duration) error {
 	}
 }
 
-// pathError says what failed with which file, in guard's kinds.
-func pathError(verb, path string, err error) error {
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: %s %s: the user that guardd runs as (uid %d) may not: %w", guard.ErrPermission, verb, path, os.Geteuid(), err)
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: %s %s: %w", guard.ErrNotFound, verb, path, err)
-	}
-	return fmt.Errorf("%w: %s %s: %w", guard.ErrUnavailable, verb, path, err)
-}
-
 func dirOf(path string) string { return filepath.Dir(path) }
 
 // tempPattern names half-made files beside the ledger.
-func tempPattern(path string) string { return "." + filepath.Base(path) + ".*.tmp" }
+func tempPattern(path string) string { return "." + filepath.Base(path) + ".*" + tempEnd }
+
+const tempEnd = ".guard-tmp"
 
 // syncDir makes a new name in a directory durable.
 func syncDir(dir string) error {

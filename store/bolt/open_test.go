@@ -116,7 +116,7 @@ func TestFull(t *testing.T) {
 	if err := write("first", 100); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, write("large", 4<<20), guard.ErrUnavailable, "make room", path)
+	wantError(t, write("large", 4<<20), bolt.ErrMaxSize, "largest size", "nothing of this update was kept", path)
 	if err := write("second", 100); err != nil {
 		t.Fatalf("after a full disk: %v", err)
 	}

@@ -45,24 +45,32 @@ func Verify(ctx context.Context, path string) error {
 	if err := flock(ctx, f, unix.LOCK_SH, 100*time.Millisecond); err != nil {
 		return err
 	}
-	return verify(ctx, f)
+	return verify(ctx, f, path)
 }
 
 // verify reads with ordinary reads, not through a map, so that a short or
-// unreadable file is an error and not a fault.
-func verify(ctx context.Context, f *os.File) error {
+// unreadable file is an error and not a fault. name is what its errors call it.
+func verify(ctx context.Context, f *os.File, name string) error {
+	v, err := verifierOf(ctx, f)
+	if err != nil {
+		return err
+	}
+	err = v.begin()
+	if err == nil {
+		err = v.tree(v.root, 0, bounds{}, v.top)
+	}
+	if errors.Is(err, guard.ErrDamaged) {
+		return fmt.Errorf("%w: %s %v", guard.ErrDamaged, name, damage(err))
+	}
+	return err
+}
+
+func verifierOf(ctx context.Context, f *os.File) (*verifier, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return pathError("read", f.Name(), err)
+		return nil, pathError("read", f.Name(), err)
 	}
-	v := &verifier{ctx: ctx, f: f, size: info.Size()}
-	if err := v.file(); err != nil {
-		if !errors.Is(err, guard.ErrDamaged) {
-			return err
-		}
-		return fmt.Errorf("%w: %s %v", guard.ErrDamaged, f.Name(), damage(err))
-	}
-	return nil
+	return &verifier{ctx: ctx, f: f, size: info.Size()}, nil
 }
 
 // damaged is what is wrong with the file, as the end of a sentence about it.
@@ -86,6 +94,7 @@ type verifier struct {
 	f    *os.File
 	size int64
 	page int64 // the page size
+	root uint64
 	end  uint64
 	seen []bool // by page
 	// levels are the pages that are being looked at, by their depth in the tree: one
@@ -100,12 +109,13 @@ type header struct {
 	txid             uint64
 }
 
-func (v *verifier) file() error {
+// begin reads what all else rests on.
+func (v *verifier) begin() error {
 	h, err := v.headers()
 	if err != nil {
 		return err
 	}
-	v.page, v.end = int64(h.page), h.high
+	v.page, v.root, v.end = int64(h.page), h.root, h.high
 	if h.high < 2 {
 		return bad("is damaged: it has %d pages and its headers alone are two", h.high)
 	}
@@ -114,10 +124,7 @@ func (v *verifier) file() error {
 	}
 	v.seen = make([]bool, v.end)
 	v.seen[0], v.seen[1] = true, true
-	if err := v.freelist(h.free); err != nil {
-		return err
-	}
-	return v.tree(h.root, 0, bounds{}, v.top)
+	return v.freelist(h.free)
 }
 
 // headers reads both meta pages. Both must be whole: the newer one holds the last

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"syscall"
 
 	"go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
 
 	"guard"
 	"guard/store"
@@ -105,8 +103,8 @@ func (b *Backend) commit() {
 	if t.err == nil || errors.Is(t.err, guard.ErrDamaged) {
 		return
 	}
-	if full(t.err) && !b.reached(id) {
-		t.err = fmt.Errorf("%w; nothing of this update was kept: make room on the disk, guard goes on by itself", t.err)
+	if kind, _ := limit(t.err); kind != nil && !b.reached(id) {
+		t.err = fmt.Errorf("%w; nothing of this update was kept: guard shows what it knows, does nothing that it cannot write down first, and goes on by itself", t.err)
 		return
 	}
 	// The disk refused, and what it holds now nobody knows (a failed fsync may
@@ -134,13 +132,6 @@ func (b *Backend) reached(id int) bool {
 	}
 	defer tx.Rollback() //nolint:errcheck // it only reads
 	return tx.ID() >= id
-}
-
-// full tells errors of a disk without room. Before the commit point the
-// transaction is undone for certain, and the next one may well succeed.
-func full(err error) bool {
-	return errors.Is(err, berrors.ErrMaxSizeReached) || errors.Is(err, syscall.ENOSPC) ||
-		errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
 
 type place struct{ table, key string }
