@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -20,8 +21,11 @@ type book struct {
 	releases map[string]guard.Release  // open ones, by resource key
 	findings map[string][]guard.Finding
 	accounts map[string]guard.AccountStatus
-	children map[string][]string // keys of what was last on an instance, by its key
-	shares   map[string][]string // keys of what counts or has counted to a lease, by its ID
+	children map[string][]string     // keys of what was last on an instance, by its key
+	shares   map[string][]string     // keys of what counts or has counted to a lease, by its ID
+	named    map[string]guard.Lease  // every lease, by its ID
+	expected []guard.Lease           // open ones whose instance has not been seen, oldest first
+	mutes    map[string][]guard.Mute // by subject
 }
 
 // read loads an account's part of the ledger; "" loads everything.
@@ -30,6 +34,7 @@ func read(v *store.View, account string) (*book, error) {
 		observed: map[string]guard.Observed{}, leases: map[string]guard.Lease{}, plans: map[string]guard.Plan{},
 		metered: map[string]guard.Metered{}, releases: map[string]guard.Release{}, findings: map[string][]guard.Finding{},
 		accounts: map[string]guard.AccountStatus{}, children: map[string][]string{}, shares: map[string][]string{},
+		named: map[string]guard.Lease{}, mutes: map[string][]guard.Mute{},
 	}
 	prefix := ""
 	if account != "" {
@@ -53,11 +58,21 @@ func read(v *store.View, account string) (*book, error) {
 		if account != "" && l.Resource.Account != account {
 			continue
 		}
+		b.named[l.ID] = l
+		if l.Resource.IsZero() {
+			if l.Status.Open() {
+				b.expected = append(b.expected, l)
+			}
+			continue
+		}
 		key := l.Resource.Key()
 		if old, ok := b.leases[key]; !ok || better(l, old) {
 			b.leases[key] = l
 		}
 	}
+	slices.SortFunc(b.expected, func(x, y guard.Lease) int {
+		return cmp.Or(x.RegisteredAt.Compare(y.RegisteredAt), cmp.Compare(x.ID, y.ID))
+	})
 	for p, err := range v.Plans.All("") {
 		if err != nil {
 			return nil, err
@@ -94,6 +109,12 @@ func read(v *store.View, account string) (*book, error) {
 		}
 		b.accounts[a.Name] = a
 	}
+	for m, err := range v.Mutes.All("") {
+		if err != nil {
+			return nil, err
+		}
+		b.mutes[m.Subject] = append(b.mutes[m.Subject], m)
+	}
 	return b, nil
 }
 
@@ -117,14 +138,36 @@ func about(f guard.Finding) string {
 	return f.Subject
 }
 
-// find is the resource that a person means by an ID, instances first.
+// find is the resource that a person means by an ID, instances first. The ID of a
+// lease is that of what it is on.
 func (b *book) find(account, id string) (guard.Observed, bool) {
 	for _, k := range []guard.Kind{guard.Instance, guard.Volume, guard.Snapshot, guard.Image, guard.Address, guard.Filesystem, guard.SpotRequest} {
 		if o, ok := b.observed[(guard.ResourceID{Account: account, Kind: k, ID: id}).Key()]; ok {
 			return o, true
 		}
 	}
+	if l, ok := b.named[id]; ok && l.Resource.Account == account && !l.Resource.IsZero() {
+		o, ok := b.observed[l.Resource.Key()]
+		return o, ok
+	}
 	return guard.Observed{}, false
+}
+
+// awaits is the lease of that ID, open or ended, whose instance was never seen.
+func (b *book) awaits(account, id string) (guard.Lease, bool) {
+	l, ok := b.named[id]
+	return l, ok && l.Resource.Account == account && l.Resource.IsZero()
+}
+
+// muted are the mutes on a subject that are in force.
+func (b *book) muted(subject string, now time.Time) []guard.Mute {
+	var out []guard.Mute
+	for _, m := range b.mutes[subject] {
+		if m.At(now) {
+			out = append(out, m)
+		}
+	}
+	return out
 }
 
 // member is one part of a lease's family.
@@ -177,6 +220,9 @@ func deadlines(l guard.Lease, p guard.Plan) []guard.Deadline {
 		out = append(out, guard.Deadline{Reason: guard.DeadlineExpiry, Limit: l.ExpiresAt, Due: l.ExpiresAt})
 	}
 	if d, ok := p.Deadline(guard.DeadlineBudget); ok && l.Budget.IsSet() {
+		out = append(out, d)
+	}
+	if d, ok := p.Deadline(guard.DeadlineCeiling); ok {
 		out = append(out, d)
 	}
 	return out

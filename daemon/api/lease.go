@@ -8,6 +8,7 @@ import (
 
 	"guard"
 	"guard/daemon/wire"
+	"guard/policy"
 )
 
 // holdFor is how long a hold lasts where nobody says.
@@ -21,12 +22,15 @@ func (s *server) amend(ctx context.Context, at guard.Instant, text, verb, done s
 		return out, err
 	}
 	c, e, err := s.decide(ctx, at, account, id, func(c *scene) (edit, error) {
-		if !c.inLedger {
+		if !c.inLedger && !c.expected {
 			_, err := s.known(c.book, account, id)
 			return edit{}, err
 		}
 		l, err := c.open(verb)
 		if err != nil {
+			return edit{}, err
+		}
+		if err := allowed(ctx, &l, l.Resource, verb); err != nil {
 			return edit{}, err
 		}
 		if err := c.inTime(verb); err != nil {
@@ -55,6 +59,10 @@ func (s *server) amend(ctx context.Context, at guard.Instant, text, verb, done s
 
 // after puts the new lease into the scene, so that the answer shows it.
 func (s *server) after(c *scene, l guard.Lease) {
+	c.lease = &l
+	if c.expected {
+		return
+	}
 	key := l.Resource.Key()
 	c.book.leases[key] = l
 	c.book.observed[key] = c.observed
@@ -63,9 +71,14 @@ func (s *server) after(c *scene, l guard.Lease) {
 // outcome is the item and the limits of a lease as they are from now on.
 func (s *server) outcome(c *scene, l guard.Lease) (wire.Item, []wire.Limit) {
 	mode := guard.Observe
-	plan := c.book.plans[l.ID]
 	if c.acct != nil {
 		mode = c.acct.Mode
+	}
+	if c.expected {
+		return s.awaited(c.book, l, c.at.Wall), s.limits(l, guard.Plan{}, mode, policy.Protection{On: l.Protected, Why: "protected by " + l.ProtectedBy}, c.at.Wall, true)
+	}
+	plan := c.book.plans[l.ID]
+	if c.acct != nil {
 		var family []member
 		family, plan = s.solve(c.book, c.observed, l, c.acct, c.lead, c.at)
 		for _, m := range family {
@@ -103,6 +116,9 @@ func (s *server) extend(ctx context.Context, at guard.Instant, in wire.ExtendReq
 			}
 			say = append(say, "cap "+l.Budget.Round().String())
 		}
+		if err := s.underCeilings(c, "extend", *l, c.lease); err != nil {
+			return "", nil, err
+		}
 		return "extended " + strings.Join(say, ", "), notes, nil
 	})
 }
@@ -116,8 +132,8 @@ func (s *server) later(l guard.Lease, in wire.ExtendRequest, at guard.Instant) (
 			return time.Time{}, "", err
 		}
 		if l.ExpiresAt.IsZero() {
-			return time.Time{}, "", faultf(guard.ErrConflict, "%s has no expiry that could be extended", l.Resource).
-				hinted("Give it one with guard extend %s --until TIME.", l.Resource)
+			return time.Time{}, "", faultf(guard.ErrConflict, "%s has no expiry that could be extended", nameOf(l)).
+				hinted("Give it one with guard extend %s --until TIME.", nameOf(l))
 		}
 		if l.ExpiresAt.Before(at.Wall) {
 			t, err := s.fromNow(d, at)
@@ -128,7 +144,7 @@ func (s *server) later(l guard.Lease, in wire.ExtendRequest, at guard.Instant) (
 		t, note, err := moment(in.Until, at.Wall, s.Location())
 		if err == nil && t.Before(l.ExpiresAt) {
 			err = faultf(guard.ErrInvalid, "until: %s is earlier than its expiry now, %s", t.In(s.Location()).Format(time.RFC3339), l.ExpiresAt.In(s.Location()).Format(time.RFC3339)).
-				hinted("To shorten it: guard register %s --until …", l.Resource)
+				hinted("To shorten it: guard register %s --until …", nameOf(l))
 		}
 		return t, note, err
 	}
@@ -146,12 +162,16 @@ func (s *server) raise(c *scene, l *guard.Lease, text string) error {
 		return faultf(guard.ErrInvalid, "budget: %q must be above zero", clip(text))
 	}
 	if more {
+		if bills := billsIn(c, *l); !l.Budget.IsSet() && bills != "" && bills != m.Currency() {
+			return faultf(guard.ErrCurrency, "%s has no budget, and it bills in %s: guard never converts for a cap", nameOf(*l), bills).
+				hinted("Set one in %s: guard extend %s --budget AMOUNT%s", bills, nameOf(*l), bills)
+		}
 		if !l.Budget.IsSet() {
-			return faultf(guard.ErrConflict, "%s has no budget that %s could be added to", l.Resource, m).
-				hinted("Set one: guard extend %s --budget %s", l.Resource, strings.ReplaceAll(m.String(), " ", ""))
+			return faultf(guard.ErrConflict, "%s has no budget that %s could be added to", nameOf(*l), m).
+				hinted("Set one: guard extend %s --budget %s", nameOf(*l), strings.ReplaceAll(m.String(), " ", ""))
 		}
 		if m, err = l.Budget.Add(m); err != nil {
-			return faultf(guard.ErrCurrency, "budget: %s has a budget of %s; add an amount in %s", l.Resource, l.Budget, l.Budget.Currency())
+			return faultf(guard.ErrCurrency, "budget: %s has a budget of %s; add an amount in %s", nameOf(*l), l.Budget, l.Budget.Currency())
 		}
 		if _, err = m.MarshalText(); err != nil {
 			return fmt.Errorf("budget: %w", err)
@@ -198,8 +218,11 @@ func (s *server) hold(ctx context.Context, at guard.Instant, in wire.HoldRequest
 			notes = append(notes, note)
 		}
 		l.Holds = append(l.Holds, guard.Hold{Until: until, By: c.who, Reason: why, Since: at.Wall})
-		if d, ok := s.capOf(c, *l); ok && d.Due.Before(until) {
+		if d, ok := s.limitOf(c, *l, guard.DeadlineBudget); ok && d.Due.Before(until) {
 			notes = append(notes, "the budget is reached before the hold ends, at "+d.Limit.In(s.Location()).Format(time.RFC3339)+": until then more is spent than the cap")
+		}
+		if d, ok := s.limitOf(c, *l, guard.DeadlineCeiling); ok && d.Due.Before(until) {
+			notes = append(notes, "its ceiling does not wait for the hold: it is reached at "+d.Limit.In(s.Location()).Format(time.RFC3339)+", and guard acts then")
 		}
 		say := "held until " + until.In(s.Location()).Format(time.RFC3339)
 		if why != "" {
@@ -209,13 +232,16 @@ func (s *server) hold(ctx context.Context, at guard.Instant, in wire.HoldRequest
 	})
 }
 
-// capOf is when the cap of a lease is reached.
-func (s *server) capOf(c *scene, l guard.Lease) (guard.Deadline, bool) {
+// limitOf is when a limit of a lease is reached.
+func (s *server) limitOf(c *scene, l guard.Lease, reason guard.DeadlineReason) (guard.Deadline, bool) {
+	if c.expected {
+		return guard.Deadline{}, false
+	}
 	plan := c.book.plans[l.ID]
 	if c.acct != nil {
 		_, plan = s.solve(c.book, c.observed, l, c.acct, c.lead, c.at)
 	}
-	return plan.Deadline(guard.DeadlineBudget)
+	return plan.Deadline(reason)
 }
 
 func (s *server) unhold(ctx context.Context, at guard.Instant, in wire.IDRequest) (wire.Changed, error) {
@@ -284,6 +310,10 @@ func (s *server) diff(a, b guard.Lease, now time.Time) []wire.Change {
 	}
 	add("purpose", a.Purpose, b.Purpose)
 	add("owner", a.Owner, b.Owner)
+	if b.Expect != nil && a.Expect != nil {
+		add("expected_name", a.Expect.Name, b.Expect.Name)
+		add("expected_until", stamp(a.Expect.Until), stamp(b.Expect.Until))
+	}
 	add("expires_at", stamp(a.ExpiresAt), stamp(b.ExpiresAt))
 	add("budget", money(a.Budget), money(b.Budget))
 	add("price", rate(a.Price), rate(b.Price))

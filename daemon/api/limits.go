@@ -29,6 +29,9 @@ func (s *server) solve(b *book, o guard.Observed, l guard.Lease, acct *providers
 		}
 		plan.Unknown = spend.Lines(spend.Lacks(segs, l.Budget.Currency()))
 	}
+	if d, ok := s.ceiling(l, segments(family, l.ID), lead, at.Wall); ok {
+		plan.Deadlines = append(plan.Deadlines, d)
+	}
 	return family, plan
 }
 
@@ -69,11 +72,17 @@ func lead(v *store.View, acct *providers.Account) (time.Duration, error) {
 func (s *server) limits(l guard.Lease, p guard.Plan, mode guard.Mode, protection policy.Protection, now time.Time, soon bool) []wire.Limit {
 	out := []wire.Limit{}
 	rules := s.Rules()
-	doing := s.doing(l, mode, protection)
+	mine := s.doing(l, mode, protection)
+	l.OnLimit = guard.ActRelease
+	ceiling := s.doing(l, mode, protection) // it always releases
 	for _, d := range deadlines(l, p) {
+		doing, held := mine, l.HeldUntil(now)
+		if d.Reason == guard.DeadlineCeiling {
+			doing, held = ceiling, time.Time{}
+			doing.text += ", whatever it is extended, held or vetoed to"
+		}
 		w := wire.Limit{Reason: string(d.Reason), Reached: s.local(d.Limit), Acts: s.local(d.Due), Does: doing.does}
 		var notes []string
-		held := l.HeldUntil(now)
 		if doing.acts && held.After(d.Due) {
 			w.Text = doing.text + ", with fresh notice, once the hold ends at " + held.In(s.Location()).Format(time.RFC3339)
 			out = append(out, w)
@@ -96,7 +105,7 @@ func (s *server) limits(l guard.Lease, p guard.Plan, mode guard.Mode, protection
 		out = append(out, w)
 	}
 	if _, solved := p.Deadline(guard.DeadlineBudget); l.Budget.IsSet() && l.Status.Open() && !solved {
-		out = append(out, wire.Limit{Reason: string(guard.DeadlineBudget), Does: doing.does,
+		out = append(out, wire.Limit{Reason: string(guard.DeadlineBudget), Does: mine.does,
 			Text: "at the present price it is not reached in a hundred years, or no price is known"})
 	}
 	return out

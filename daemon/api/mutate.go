@@ -25,6 +25,7 @@ type scene struct {
 	lead     time.Duration
 	observed guard.Observed
 	inLedger bool         // false: only the fresh read knows of the resource
+	expected bool         // its instance has not been seen: there is a lease and nothing else
 	lease    *guard.Lease // the one that counts, open or ended; nil: none
 	release  *guard.Release
 }
@@ -38,18 +39,39 @@ type edit struct {
 	more func(tx *store.Tx) error
 }
 
+// empty reports an edit that leaves everything as it is.
+func (e edit) empty() bool { return e.entry.Verb == "" && e.more == nil }
+
 // open returns the open lease, or says what there is instead.
 func (c *scene) open(verb string) (guard.Lease, error) {
-	id := c.observed.Resource.ID
+	id := c.subject()
 	switch l := c.lease; {
 	case l == nil:
 		return guard.Lease{}, faultf(guard.ErrConflict, "cannot %s %s: nobody has registered it", verb, id).
 			hinted("Register it first: guard register %s --purpose … --ttl …", id)
+	case !l.Status.Open() && c.expected:
+		return guard.Lease{}, faultf(guard.ErrConflict, "cannot %s %s: it was expected, and that has ended", verb, id)
 	case !l.Status.Open():
 		return guard.Lease{}, faultf(guard.ErrConflict, "cannot %s %s: its lease has ended (%s)", verb, id, l.Status).
 			hinted("If it runs again, register it: guard register %s --purpose … --ttl …", id)
 	}
 	return *c.lease, nil
+}
+
+// subject is what people call it: ACCOUNT/ID, of what is expected the lease's.
+func (c *scene) subject() string {
+	if c.expected {
+		return nameOf(*c.lease)
+	}
+	return c.observed.Resource.ID.String()
+}
+
+// nameOf is what people call that which a lease is on.
+func nameOf(l guard.Lease) string {
+	if l.Resource.IsZero() {
+		return l.Resource.Account + "/" + l.ID
+	}
+	return l.Resource.String()
 }
 
 // inTime refuses what comes too late: the provider has been told already.
@@ -67,18 +89,26 @@ func (s *server) look(v *store.View, at guard.Instant, who, account, id string) 
 	if err != nil {
 		return nil, err
 	}
+	c := s.place(b, at, who, account, id)
+	if c.acct != nil {
+		c.lead, err = lead(v, c.acct)
+	}
+	return c, err
+}
+
+// place is the scene of a resource in a book. Its lead is not known.
+func (s *server) place(b *book, at guard.Instant, who, account, id string) *scene {
 	c := &scene{at: at, who: who, book: b}
 	if a, ok := s.Account(account); ok {
 		c.acct = a
-		if c.lead, err = lead(v, a); err != nil {
-			return nil, err
-		}
 	}
 	if o, ok := b.find(account, id); ok {
 		c.observed, c.inLedger = o, true
 		c.attach()
+	} else if l, ok := b.awaits(account, id); ok {
+		c.lease, c.expected = &l, true
 	}
-	return c, nil
+	return c
 }
 
 // scene is look in a view of its own.
@@ -105,31 +135,44 @@ func (c *scene) attach() {
 
 // write makes an edit durable if what it rests on still stands.
 func (s *server) write(ctx context.Context, c *scene, e edit) error {
-	return s.Ledger.Update(ctx, func(tx *store.Tx) error {
-		if err := c.stands(tx); err != nil {
+	return s.Ledger.Update(ctx, func(tx *store.Tx) error { return s.put(ctx, tx, c, e) })
+}
+
+// put is write in an update that is open.
+func (s *server) put(ctx context.Context, tx *store.Tx, c *scene, e edit) error {
+	if err := c.stands(tx); err != nil {
+		return err
+	}
+	if e.observed != nil {
+		if err := tx.Observed.Put(*e.observed); err != nil {
 			return err
 		}
-		if e.observed != nil {
-			if err := tx.Observed.Put(*e.observed); err != nil {
-				return err
-			}
+	}
+	if e.lease != nil {
+		if err := tx.Leases.Put(*e.lease); err != nil {
+			return err
 		}
-		if e.lease != nil {
-			if err := tx.Leases.Put(*e.lease); err != nil {
-				return err
-			}
+	}
+	if e.more != nil {
+		if err := e.more(tx); err != nil {
+			return err
 		}
-		if e.more != nil {
-			if err := e.more(tx); err != nil {
-				return err
-			}
-		}
-		return tx.Journal(signed(ctx, e.entry))
-	})
+	}
+	if e.entry.Verb == "" {
+		return nil
+	}
+	return tx.Journal(signed(ctx, e.entry))
 }
 
 // stands reads again what the decision rests on.
 func (c *scene) stands(tx *store.Tx) error {
+	if c.expected {
+		l, ok, err := tx.Leases.Get(c.lease.ID)
+		if err == nil && moved(c.lease, l, ok) {
+			err = errMoved
+		}
+		return err
+	}
 	key := c.observed.Resource.ID.Key()
 	l, ok, err := tx.LeaseOf(key)
 	if err != nil {
@@ -168,7 +211,7 @@ func (s *server) decide(ctx context.Context, at guard.Instant, account, id strin
 			return nil, edit{}, err
 		}
 		e, err := judge(c)
-		if err != nil || e.entry.Verb == "" { // nothing to write
+		if err != nil || e.empty() {
 			return c, e, err
 		}
 		if err = s.write(ctx, c, e); !errors.Is(err, errMoved) {
@@ -180,7 +223,7 @@ func (s *server) decide(ctx context.Context, at guard.Instant, account, id strin
 
 // entry is a line of the journal about a scene's resource.
 func (c *scene) entry(verb, text string, changes []wire.Change) guard.JournalEntry {
-	e := guard.JournalEntry{At: c.at.Wall, Who: c.who, Verb: verb, Subject: c.observed.Resource.ID.String(), Text: text}
+	e := guard.JournalEntry{At: c.at.Wall, Who: c.who, Verb: verb, Subject: c.subject(), Text: text}
 	if c.lease != nil {
 		e.Lease = c.lease.ID
 	}
@@ -191,6 +234,13 @@ func (c *scene) entry(verb, text string, changes []wire.Change) guard.JournalEnt
 		}
 	}
 	return e
+}
+
+func prefixed(prefix, s string) string {
+	if s == "" {
+		return ""
+	}
+	return prefix + s
 }
 
 func orNone(s string) string {

@@ -50,6 +50,14 @@ func (s *server) list(ctx context.Context, at guard.Instant, in *listIn) (wire.L
 				out.Items = append(out.Items, it)
 			}
 		}
+		for _, l := range b.expected {
+			if in.Kind != "" && in.Kind != string(guard.Instance) {
+				break
+			}
+			if it := s.awaited(b, l, at.Wall); (in.Owner == "" || it.Owner == in.Owner) && has(it.Tags, match) {
+				out.Items = append(out.Items, it)
+			}
+		}
 		return nil
 	})
 	return out, err
@@ -124,6 +132,9 @@ func (s *server) show(ctx context.Context, at guard.Instant, in *idIn) (wire.Sho
 		b, err := read(v, account)
 		if err != nil {
 			return err
+		}
+		if l, ok := b.awaits(account, id); ok {
+			return s.fillAwaited(v, b, l, at, &out)
 		}
 		o, err := s.known(b, account, id)
 		if err != nil {
@@ -222,11 +233,15 @@ func (s *server) why(ctx context.Context, at guard.Instant, in *idIn) (wire.Why,
 		if err != nil {
 			return err
 		}
+		if l, ok := b.awaits(account, id); ok {
+			s.whyAwaited(b, l, at, &out)
+			return nil
+		}
 		o, err := s.known(b, account, id)
 		target = o.Resource.ID
 		return err
 	})
-	if err != nil {
+	if err != nil || out.ID != "" {
 		return out, err
 	}
 	out.ID = target.String()

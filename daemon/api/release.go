@@ -18,32 +18,35 @@ func (s *server) release(ctx context.Context, at guard.Instant, in wire.ReleaseR
 	if err != nil {
 		return out, err
 	}
-	ids := in.IDs
 	switch {
 	case in.All && len(in.IDs) > 0:
 		return out, faultf(guard.ErrInvalid, "name resources, or give all and match, not both")
 	case in.All && len(in.Match) == 0:
 		return out, faultf(guard.ErrInvalid, "all needs match: guard does not release everything there is")
-	case in.All:
-		if ids, err = s.matching(ctx, in.Match); err != nil {
-			return out, err
-		}
-	case len(ids) == 0:
+	case !in.All && len(in.IDs) == 0:
 		return out, faultf(guard.ErrInvalid, "release what? Name ACCOUNT/ID, or give all and match")
 	}
-	// A name that is not one stops everything before anything is ordered.
-	for _, id := range ids {
-		if _, _, err := s.resource(id); err != nil {
-			return out, err
-		}
+	orders, notes, err := s.orders(ctx, at, in)
+	if err != nil {
+		return out, err
 	}
-	done := map[string]bool{}
-	for _, id := range ids {
-		if done[id] {
-			continue
+	for _, o := range orders {
+		o.edit, o.err = s.plan(ctx, o.scene, o.account, o.id, why, &o.out)
+	}
+	out.Notes, out.Plan = notes, planned(orders)
+	out.Saves, out.NoPrice = saved(orders)
+	if in.Plan != "" && in.Plan != out.Plan {
+		return out, s.otherwise(orders, in.Goes)
+	}
+	if in.DryRun {
+		for _, o := range orders {
+			o.rehearse()
 		}
-		done[id] = true
-		out.Results = append(out.Results, s.order(ctx, at, id, why, in.DryRun))
+	} else if err := s.carryOut(ctx, at, orders, why, in.Plan != ""); err != nil {
+		return out, err
+	}
+	for _, o := range orders {
+		out.Results = append(out.Results, s.told(o))
 	}
 	if len(in.IDs) == 1 && out.Results[0].Error != nil {
 		return out, fromWire(out.Results[0].Error)
@@ -51,60 +54,18 @@ func (s *server) release(ctx context.Context, at guard.Instant, in wire.ReleaseR
 	return out, nil
 }
 
-// matching are the live instances with all of the tags.
-func (s *server) matching(ctx context.Context, match map[string]string) ([]string, error) {
-	var ids []string
-	err := s.Ledger.View(ctx, func(v *store.View) error {
-		b, err := read(v, "")
-		if err != nil {
-			return err
-		}
-		for _, key := range b.keys {
-			o := b.observed[key]
-			var lease *guard.Lease
-			if l, ok := b.leases[key]; ok && l.Status.Open() {
-				lease = &l
-			}
-			if o.Live() && o.Resource.ID.Kind == guard.Instance && has(tagsOf(o, lease), match) {
-				ids = append(ids, o.Resource.ID.String())
-			}
-		}
-		return nil
-	})
-	return ids, err
-}
-
-// order plans the release of one resource, or says why not.
-func (s *server) order(ctx context.Context, at guard.Instant, text, why string, dry bool) wire.ReleaseOutcome {
-	out := wire.ReleaseOutcome{ID: text}
-	account, id, err := s.resource(text)
-	var c *scene
-	if err == nil {
-		c, _, err = s.decide(ctx, at, account, id, func(c *scene) (edit, error) {
-			return s.plan(ctx, c, account, id, why, dry, &out)
-		})
-	}
-	if err != nil {
-		p := newProblem(err)
-		if p.Kind == wire.KindInternal {
-			s.Log.Error("api release failed", "id", text, "error", err.Error())
-		}
-		out.Outcome, out.Text, out.Error = wire.OutcomeRefused, p.Message, &p.wireError
-		return out
-	}
-	if out.Outcome == wire.OutcomeOrdered || out.Outcome == wire.OutcomeUnder {
-		s.kick("decide", "release/"+account)
-	}
-	out.Name = c.observed.Resource.Name
-	return out
-}
-
 // plan decides about one order.
-func (s *server) plan(ctx context.Context, c *scene, account, id, why string, dry bool, out *wire.ReleaseOutcome) (edit, error) {
+func (s *server) plan(ctx context.Context, c *scene, account, id, why string, out *wire.ReleaseOutcome) (edit, error) {
+	if c.expected {
+		return s.cancel(ctx, c, why, out)
+	}
 	if err := s.target(ctx, c, account, id); err != nil {
 		return edit{}, err
 	}
 	target := c.observed.Resource.ID
+	if err := allowed(ctx, c.lease, target, "release"); err != nil {
+		return edit{}, err
+	}
 	if g := c.observed.Gone; g != nil {
 		out.Outcome = wire.OutcomeGone
 		about := ""
@@ -114,7 +75,7 @@ func (s *server) plan(ctx context.Context, c *scene, account, id, why string, dr
 		out.Text = fmt.Sprintf("gone already, since %s%s (%s); there is nothing to release", about, g.At.In(s.Location()).Format(time.RFC3339), hows[g.How])
 		return edit{}, nil
 	}
-	if err := s.allowed(c); err != nil {
+	if err := s.touchable(c); err != nil {
 		return edit{}, err
 	}
 	out.Erases, out.Survives = s.losses(c.book, c.observed, c.acct, guard.ActRelease)
@@ -127,10 +88,6 @@ func (s *server) plan(ctx context.Context, c *scene, account, id, why string, dr
 	}
 	if r := c.release; r != nil && !release.Withdrawable(*r) {
 		return edit{}, faultf(guard.ErrConflict, "cannot release %s: guard is stopping it at this moment; try again when it has stopped", target)
-	}
-	if dry {
-		out.Outcome, out.Text = wire.OutcomeWould, "would be released"
-		return edit{}, nil
 	}
 	return s.ordered(c, why, out), nil
 }
@@ -164,8 +121,8 @@ func (s *server) target(ctx context.Context, c *scene, account, id string) error
 	return nil
 }
 
-// allowed refuses what guard must not touch, whoever asks.
-func (s *server) allowed(c *scene) error {
+// touchable refuses what guard must not touch, whoever asks.
+func (s *server) touchable(c *scene) error {
 	id := c.observed.Resource.ID
 	if c.acct == nil {
 		return faultf(guard.ErrRefused, "cannot release %s: account %s is no longer configured, so guard has no credentials for it", id, id.Account).

@@ -1,0 +1,83 @@
+package api
+
+import (
+	"slices"
+	"time"
+
+	"guard"
+	"guard/policy/spend"
+)
+
+// underCeilings refuses a change that would take a lease past a ceiling, and says
+// what is possible. What it passed already, it was not this change that took it there.
+func (s *server) underCeilings(c *scene, verb string, l guard.Lease, old *guard.Lease) error {
+	if old == nil || old.ID != l.ID {
+		old = &guard.Lease{}
+	}
+	name := nameOf(l)
+	if c.expected && l.Expect != nil && c.lease == nil {
+		name = l.Resource.Account + prefixed("/", l.Expect.Name)
+	}
+	if end, ok := s.Rules().CeilingOf(l); ok && !l.ExpiresAt.Equal(old.ExpiresAt) {
+		latest := end.In(s.Location()).Format(time.RFC3339)
+		switch {
+		case !end.After(c.at.Wall):
+			return faultf(guard.ErrRefused, "cannot %s %s: the ceiling of %s from its first registration was reached at %s", verb, name, span(s.Rules().Ceilings.TTL), latest).
+				hinted("Nothing takes it further; an admin sets ceilings.ttl in guardd's configuration.")
+		case l.ExpiresAt.After(end):
+			return faultf(guard.ErrRefused, "cannot %s %s until %s: the ceiling is %s from its first registration, so %s is the latest that is possible", verb, name,
+				l.ExpiresAt.In(s.Location()).Format(time.RFC3339), span(s.Rules().Ceilings.TTL), latest).
+				hinted("Say --until %s, or leave more to an admin: ceilings.ttl in guardd's configuration.", latest)
+		}
+	}
+	if currency := billsIn(c, l); currency != "" && old.ID == "" {
+		if _, ok, configured := s.Rules().MoneyCeiling(currency); configured && !ok {
+			return faultf(guard.ErrRefused, "cannot %s %s: it costs %s, and there is no ceiling in that currency", verb, name, currency).
+				hinted("An admin adds one to ceilings.budget in guardd's configuration.")
+		}
+	}
+	if !l.Budget.IsSet() || l.Budget.String() == old.Budget.String() {
+		return nil
+	}
+	most, ok, configured := s.Rules().MoneyCeiling(l.Budget.Currency())
+	switch {
+	case !ok && configured:
+		return faultf(guard.ErrRefused, "cannot %s %s up to %s: there is no ceiling in that currency", verb, name, l.Budget).
+			hinted("An admin adds one to ceilings.budget in guardd's configuration.")
+	case ok:
+		if n, err := l.Budget.Cmp(most); err != nil || n > 0 {
+			return faultf(guard.ErrRefused, "cannot %s %s up to %s: the ceiling is %s, which is the most that is possible", verb, name, l.Budget, most)
+		}
+	}
+	return nil
+}
+
+// billsIn is the currency that something is known to bill in; "" where it is not.
+func billsIn(c *scene, l guard.Lease) string {
+	rate := l.Price
+	if !c.expected {
+		rate = rateOf(c.observed, c.book.metered[c.observed.Resource.ID.Key()], &l)
+	}
+	if !rate.Known() {
+		return ""
+	}
+	return rate.Currency()
+}
+
+// ceiling is when a ceiling ends a lease, whichever comes first: its life or what
+// its family may cost. segs are what counts to it.
+func (s *server) ceiling(l guard.Lease, segs []guard.Segment, lead time.Duration, now time.Time) (guard.Deadline, bool) {
+	first := guard.Deadline{Reason: guard.DeadlineCeiling}
+	if end, ok := s.Rules().CeilingOf(l); ok {
+		first.Limit, first.Due = end, end
+	}
+	for _, most := range s.Rules().Ceilings.Budget {
+		if !slices.ContainsFunc(segs, func(g guard.Segment) bool { return g.Rate.Known() && g.Rate.Currency() == most.Currency() }) {
+			continue
+		}
+		if d, ok := spend.Landing(segs, most, lead, now); ok && (first.Due.IsZero() || d.Due.Before(first.Due)) {
+			first.Limit, first.Due, first.Lead = d.Limit, d.Due, d.Lead
+		}
+	}
+	return first, !first.Due.IsZero()
+}
