@@ -66,6 +66,9 @@ func serve(ctx context.Context, errOut io.Writer, file string) (err error) {
 		return errors.Join(err, backend.Close())
 	}
 	defer func() { err = errors.Join(err, ledger.Close()) }()
+	if up, ok := ledger.Upgraded(); ok {
+		log.Info("the ledger was upgraded; the copy from before is the way back to an older guard", "from", up.From, "to", up.To, "kept", up.Kept)
+	}
 
 	listener, err := daemon.ListenUnix(ctx, c.Listen.Unix)
 	if err != nil {
