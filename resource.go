@@ -19,6 +19,9 @@ const (
 	SpotRequest Kind = "spot_request"
 )
 
+// Kinds are all of them.
+var Kinds = []Kind{Instance, Volume, Snapshot, Image, Address, Filesystem, SpotRequest}
+
 // ResourceID names one thing in one account. Scope (a region, a zone) is a hint
 // for the adapter and not part of the identity: compare by Key.
 type ResourceID struct {
@@ -338,9 +341,11 @@ type ScopeStatus struct {
 
 // AccountStatus is what the ledger knows of one configured account.
 type AccountStatus struct {
-	Name     string   `json:"name"`
-	Provider string   `json:"provider"`
-	Mode     Mode     `json:"mode"`
+	Name     string `json:"name"`
+	Provider string `json:"provider"`
+	Mode     Mode   `json:"mode"`
+	// Word is what a person said about the mode.
+	Word     ModeWord `json:"word,omitzero"`
 	Identity Identity `json:"identity,omitzero"` // the one first recorded
 	// Mismatch is the identity that answers now, where it is another one.
 	Mismatch string `json:"mismatch,omitzero"`

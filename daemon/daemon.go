@@ -2,12 +2,9 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,8 +68,11 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	}
 	d.sched = NewScheduler(o.Log, d.time.Believe)
 	at := d.now()
-	g, err := d.build(guard.WithInstant(ctx, at), o.Config)
+	g, err := d.build(guard.WithInstant(ctx, at), o.Config, true)
 	if err != nil {
+		return nil, err
+	}
+	if err := d.begin(ctx, g, at); err != nil {
 		return nil, err
 	}
 	if err := d.adopt(ctx, g, at); err != nil {
@@ -91,6 +91,8 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 		Why: func(ctx context.Context, at guard.Instant, id guard.ResourceID) ([]guard.Fact, []string, error) {
 			return d.gen.Load().decide.Why(ctx, at, id)
 		},
+		Modes: api.Modes{Switch: d.Switch, Resume: d.Resume, Reload: d.ReloadBy,
+			Pause: func() guard.Pause { return d.gen.Load().standing.pause }},
 		Health:  d.health,
 		Backup:  o.Backup,
 		Version: o.Version,
@@ -125,27 +127,6 @@ func (d *Daemon) Run(ctx context.Context) {
 	d.sched.Run(ctx, d.o.Now, d.o.Wait)
 }
 
-// Reload reads the configuration again. Whatever can fail is tried first: with
-// an error nothing has changed.
-func (d *Daemon) Reload(ctx context.Context) error {
-	if d.o.Load == nil {
-		return fmt.Errorf("%w: reload: this daemon has no configuration file", guard.ErrUnsupported)
-	}
-	d.reloading.Lock()
-	defer d.reloading.Unlock()
-	at := d.now()
-	ctx = guard.WithInstant(ctx, at)
-	g, err := d.reload(ctx)
-	if err != nil {
-		err = fmt.Errorf("reload refused, nothing has changed: %w", err)
-		return errors.Join(err, d.journal(ctx, at, "reload refused", err.Error()))
-	}
-	if err := d.adopt(ctx, g, at); err != nil {
-		return fmt.Errorf("reload: %w", err)
-	}
-	return d.journal(ctx, at, "reloaded", "the configuration was read again; accounts: "+strings.Join(g.names(), ", "))
-}
-
 func (d *Daemon) reload(ctx context.Context) (*generation, error) {
 	c, err := d.o.Load()
 	if err != nil {
@@ -158,49 +139,23 @@ func (d *Daemon) reload(ctx context.Context) (*generation, error) {
 	if err := d.stillNeeded(ctx, c); err != nil {
 		return nil, err
 	}
-	g, err := d.build(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return g, d.dooms(ctx, g)
+	return d.build(ctx, c, false)
 }
 
-// dooms refuses a generation whose rules would end what the present ones spare:
-// one slip in a file must not end a night's work (law 8).
-func (d *Daemon) dooms(ctx context.Context, g *generation) error {
-	at := d.now()
-	spared, err := d.gen.Load().decide.Doomed(ctx, at)
-	if err != nil {
-		return err
-	}
-	doomed, err := g.decide.Doomed(ctx, at)
-	if err != nil {
-		return err
-	}
-	var ids []string
-	for id := range doomed {
-		if !spared[id] {
-			ids = append(ids, id.String())
-		}
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	slices.Sort(ids)
-	return fmt.Errorf("%w: the new configuration would end %d that the present one spares: %s. Extend, hold or protect them first",
-		guard.ErrRefused, len(ids), few(ids))
-}
-
-func (d *Daemon) journal(ctx context.Context, at guard.Instant, verb, text string) error {
+func (d *Daemon) journal(ctx context.Context, at guard.Instant, who, verb, text string) error {
 	return d.o.Ledger.Update(ctx, func(tx *store.Tx) error {
-		return tx.Journal(guard.JournalEntry{At: at.Wall, Who: "guard", Verb: verb, Text: text})
+		return tx.Journal(guard.JournalEntry{At: at.Wall, Who: who, Verb: verb, Text: text})
 	})
 }
 
-// adopt puts a generation to work.
+// adopt puts a generation to work. Whoever asked for it may be gone meanwhile: a swap
+// that has begun is not left half done.
 func (d *Daemon) adopt(ctx context.Context, g *generation, at guard.Instant) error {
-	d.gen.Store(g)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxRun)
+	defer cancel()
+	old := d.gen.Swap(g)
 	if err := d.sched.Replace(ctx, g.loops, at); err != nil {
+		d.gen.Store(old)
 		return err
 	}
 	return nil

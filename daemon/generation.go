@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"guard"
@@ -29,6 +28,9 @@ type generation struct {
 	config   *configs.Config
 	accounts []*providers.Account
 	channels []notify.Channel
+	// missing are accounts that the ledger needs and the configuration lacks.
+	missing  []string
+	standing standing
 	decide   *decide.Loop
 	loops    []Loop
 }
@@ -59,27 +61,30 @@ func (g *generation) channelNames() []string {
 }
 
 // build makes a generation. It changes nothing that is running.
-func (d *Daemon) build(ctx context.Context, c *configs.Config) (*generation, error) {
+func (d *Daemon) build(ctx context.Context, c *configs.Config, starting bool) (*generation, error) {
 	g := &generation{config: c}
+	var err error
+	if g.standing, err = readStanding(ctx, d.o.Ledger); err != nil {
+		return nil, err
+	}
 	for _, ca := range c.Accounts {
 		a, err := d.open(ctx, ca)
 		if err != nil {
 			return nil, fmt.Errorf("account %s: %w", ca.Name, err)
 		}
+		a.Mode = g.standing.mode(ca.Name, ca.Mode)
 		g.accounts = append(g.accounts, a)
 	}
-	if err := d.distinct(ctx, g.accounts); err != nil {
+	if err := d.distinct(ctx, g.accounts, starting); err != nil {
 		return nil, err
 	}
-	var err error
 	if g.channels, err = d.o.Channels(c); err != nil {
 		return nil, err
 	}
-	missing, err := d.missing(ctx, c)
-	if err != nil {
+	if g.missing, err = d.missing(ctx, c); err != nil {
 		return nil, err
 	}
-	d.wire(g, missing)
+	d.wire(g)
 	return g, nil
 }
 
@@ -93,7 +98,7 @@ func (d *Daemon) open(ctx context.Context, ca configs.Account) (*providers.Accou
 		return nil, err
 	}
 	a := providers.NewAccount(ca.Name, ca.Provider, p)
-	a.Mode, a.MayRelease = ca.Mode, ca.MayRelease
+	a.MayRelease = ca.MayRelease
 	at := d.now().Wall
 	a.Poll, a.PollAt = interval(ca.Poll, at)
 	a.Sweep, a.SweepAt = interval(ca.Sweep, at)
@@ -110,56 +115,8 @@ func interval(s configs.Schedule, at time.Time) (time.Duration, func(time.Time) 
 	return s.Next(first).Sub(first), s.Next
 }
 
-// distinct refuses two accounts with one identity: each would see the other's
-// boxes as its own, or as nobody's. Who cannot be asked now is judged by what the
-// ledger has on record, and by observe as soon as it answers.
-func (d *Daemon) distinct(ctx context.Context, accounts []*providers.Account) error {
-	ctx, cancel := context.WithTimeout(ctx, identityTimeout)
-	defer cancel()
-	ids := make([]guard.Identity, len(accounts))
-	var wg sync.WaitGroup
-	for i, a := range accounts {
-		wg.Go(func() {
-			id, err := a.Provider.Identity(ctx)
-			if err != nil {
-				d.o.Log.Warn("identity not read", "account", a.Name, "error", err.Error())
-				return
-			}
-			ids[i] = id
-		})
-	}
-	wg.Wait()
-	err := d.o.Ledger.View(ctx, func(v *store.View) error {
-		for i, a := range accounts {
-			if ids[i].ID != "" {
-				continue
-			}
-			known, ok, err := v.Accounts.Get(a.Name)
-			if err != nil {
-				return err
-			}
-			if ok {
-				ids[i] = known.Identity
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for i, a := range accounts {
-		for j, b := range accounts[:i] {
-			if ids[i].ID != "" && ids[i].ID == ids[j].ID && a.Kind == b.Kind {
-				return fmt.Errorf("%w: accounts %s and %s are the same %s account (%s): each would act on the other's boxes; remove one of them from the configuration",
-					guard.ErrConflict, b.Name, a.Name, a.Kind, ids[i].ID)
-			}
-		}
-	}
-	return nil
-}
-
 // wire makes the loops, in the order of a cycle.
-func (d *Daemon) wire(g *generation, missing []string) {
+func (d *Daemon) wire(g *generation) {
 	o, kick := d.o, d.sched.Kick
 	sweeps := map[string]func(){}
 	sweep := func(account string) {
@@ -188,7 +145,7 @@ func (d *Daemon) wire(g *generation, missing []string) {
 	for _, a := range g.accounts {
 		releases(a.Name, a)
 	}
-	for _, name := range missing {
+	for _, name := range g.missing {
 		releases(name, nil)
 	}
 	g.loops = append(g.loops, notify.New(o.Ledger, o.Log, kick, g.channels...))

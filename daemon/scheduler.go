@@ -15,7 +15,8 @@ import (
 
 // Loop is one piece of the daemon's work that the scheduler drives. Once does
 // what is due at the instant and returns when it wants to run next; a zero next
-// means "only when kicked". It never sleeps inside and never runs twice at once.
+// means "only when kicked". It never sleeps inside and never runs twice at once. A
+// loop is told from others by ==, so it is a pointer.
 type Loop interface {
 	Name() string
 	Once(ctx context.Context, at guard.Instant) (next guard.Instant, err error)
@@ -54,6 +55,7 @@ type Scheduler struct {
 	wake    chan struct{}
 	running sync.WaitGroup
 	paused  bool
+	between []func() // to be run once no loop runs
 }
 
 type entry struct {
@@ -62,7 +64,8 @@ type entry struct {
 	order   int
 	pos     int // in the queue; -1 where it is not
 	running bool
-	kicked  bool // run again as soon as the present run ends
+	ended   chan struct{} // closed when the present run ends
+	kicked  bool          // run again as soon as the present run ends
 	removed bool
 	status  LoopStatus
 }
@@ -85,12 +88,22 @@ func NewScheduler(log *slog.Logger, believe func(guard.Instant) guard.Instant) *
 	return &Scheduler{log: log, believe: believe, entries: map[string]*entry{}, wake: make(chan struct{}, 1)}
 }
 
-// Replace swaps the whole set of loops: it waits for the runs in progress, drops
-// the loops that are not in the new set and makes every new one due at once.
-// Loops start in the order given.
+// Replace swaps the set of loops: it waits for the runs in progress of those that are
+// not in the new set, drops them and makes every new one due at once. A loop that is
+// in both sets goes on as if nothing had happened. Loops start in the order given.
 func (s *Scheduler) Replace(ctx context.Context, loops []Loop, at guard.Instant) error {
+	stays := map[Loop]bool{}
+	for _, l := range loops {
+		stays[l] = true
+	}
 	s.mu.Lock()
 	s.paused = true
+	var ending []chan struct{}
+	for _, e := range s.entries {
+		if e.running && !stays[e.loop] {
+			ending = append(ending, e.ended)
+		}
+	}
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
@@ -98,29 +111,71 @@ func (s *Scheduler) Replace(ctx context.Context, loops []Loop, at guard.Instant)
 		s.mu.Unlock()
 		s.nudge()
 	}()
-	done := make(chan struct{})
-	go func() { s.running.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		return fmt.Errorf("%w: loops still running: %v", guard.ErrUnavailable, context.Cause(ctx))
+	for _, ended := range ending {
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: loops still running: %v", guard.ErrUnavailable, context.Cause(ctx))
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, e := range s.entries {
-		e.removed = true
-	}
-	s.entries, s.queue = map[string]*entry{}, nil
+	old := s.entries
+	s.entries = map[string]*entry{}
 	for _, l := range loops {
 		if s.entries[l.Name()] != nil {
+			s.entries = old
 			return fmt.Errorf("%w: two loops named %q", guard.ErrConflict, l.Name())
 		}
-		s.order++
-		e := &entry{loop: l, order: s.order, pos: -1, status: LoopStatus{Name: l.Name()}}
+		e := old[l.Name()]
+		if e == nil || e.loop != l {
+			e = &entry{loop: l, pos: -1, status: LoopStatus{Name: l.Name()}}
+		}
 		s.entries[l.Name()] = e
-		s.schedule(e, at)
+	}
+	s.queue = nil
+	for _, e := range old {
+		e.removed, e.pos = s.entries[e.loop.Name()] != e, -1
+	}
+	for _, l := range loops {
+		e := s.entries[l.Name()]
+		s.order++
+		e.order = s.order
+		switch {
+		case e.running:
+		case old[l.Name()] == e:
+			s.schedule(e, e.next)
+		default:
+			s.schedule(e, at)
+		}
 	}
 	return nil
+}
+
+// Between runs fn once no loop runs, and no loop before fn has returned: a loop asks
+// for a swap of the loops by it.
+func (s *Scheduler) Between(fn func()) {
+	s.mu.Lock()
+	s.between = append(s.between, fn)
+	s.mu.Unlock()
+	s.nudge()
+}
+
+// settle runs what is to be run between the loops, where none of them runs.
+func (s *Scheduler) settle() {
+	s.mu.Lock()
+	for _, e := range s.entries {
+		if e.running {
+			s.mu.Unlock()
+			return
+		}
+	}
+	fns := s.between
+	s.between = nil
+	s.mu.Unlock()
+	for _, fn := range fns {
+		fn()
+	}
 }
 
 // Kick makes a loop due now; while it runs, it runs once more afterwards. An
@@ -166,7 +221,7 @@ func (s *Scheduler) take(machine guard.Instant) ([]*entry, guard.Instant) {
 	at := s.believe(machine)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.paused {
+	if s.paused || len(s.between) > 0 {
 		return nil, at
 	}
 	offsets := [2]time.Duration{offset(machine), offset(at)}
@@ -195,7 +250,7 @@ func (s *Scheduler) take(machine guard.Instant) ([]*entry, guard.Instant) {
 	sort.Slice(kicked, func(i, j int) bool { return kicked[i].order < kicked[j].order })
 	due = append(due, kicked...)
 	for _, e := range due {
-		e.running, e.kicked = true, false
+		e.running, e.kicked, e.ended = true, false, make(chan struct{})
 		e.status.Running, e.status.Last, e.status.Since = true, at.Wall, at
 		s.running.Add(1)
 	}
@@ -222,6 +277,7 @@ func (s *Scheduler) run(ctx context.Context, e *entry, at guard.Instant, now fun
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e.running = false
+	close(e.ended)
 	e.status.Running, e.status.Took = false, took
 	e.status.Runs++
 	before := e.status.Error
@@ -259,6 +315,7 @@ func (s *Scheduler) once(ctx context.Context, l Loop, at guard.Instant) (next gu
 // RunDue runs, one after the other on this goroutine, everything that is due at
 // the instant, what that kicks included, and reports whether anything ran.
 func (s *Scheduler) RunDue(ctx context.Context, machine guard.Instant) bool {
+	s.settle()
 	due, at := s.take(machine)
 	for _, e := range due {
 		s.run(ctx, e, at, func() guard.Instant { return machine })
@@ -288,6 +345,7 @@ func (s *Scheduler) Run(ctx context.Context, now func() guard.Instant, wait func
 		context.AfterFunc(work, func() { late.Stop() })
 	})()
 	for ctx.Err() == nil {
+		s.settle()
 		due, at := s.take(now())
 		for _, e := range due {
 			go s.run(work, e, at, now)

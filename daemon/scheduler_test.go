@@ -21,16 +21,16 @@ type loopFunc struct {
 	once func(ctx context.Context, at guard.Instant) (guard.Instant, error)
 }
 
-func (l loopFunc) Name() string { return l.name }
-func (l loopFunc) Once(ctx context.Context, at guard.Instant) (guard.Instant, error) {
+func (l *loopFunc) Name() string { return l.name }
+func (l *loopFunc) Once(ctx context.Context, at guard.Instant) (guard.Instant, error) {
 	return l.once(ctx, at)
 }
 
 // asTold believes the machine's clocks.
 func asTold(at guard.Instant) guard.Instant { return at }
 
-func every(name string, d time.Duration, ran *[]string) loopFunc {
-	return loopFunc{name, func(_ context.Context, at guard.Instant) (guard.Instant, error) {
+func every(name string, d time.Duration, ran *[]string) *loopFunc {
+	return &loopFunc{name, func(_ context.Context, at guard.Instant) (guard.Instant, error) {
 		*ran = append(*ran, name+"@"+at.Elapsed.String())
 		return at.Add(d), nil
 	}}
@@ -73,11 +73,11 @@ func TestSchedulerRunsInOrderOfTimeThenOfStart(t *testing.T) {
 func TestSchedulerKick(t *testing.T) {
 	var ran []string
 	s := NewScheduler(quiet, asTold)
-	sleeper := loopFunc{"sleeper", func(_ context.Context, at guard.Instant) (guard.Instant, error) {
+	sleeper := &loopFunc{"sleeper", func(_ context.Context, at guard.Instant) (guard.Instant, error) {
 		ran = append(ran, "sleeper")
 		return guard.Instant{}, nil
 	}}
-	kicker := loopFunc{"kicker", func(_ context.Context, at guard.Instant) (guard.Instant, error) {
+	kicker := &loopFunc{"kicker", func(_ context.Context, at guard.Instant) (guard.Instant, error) {
 		ran = append(ran, "kicker")
 		s.Kick("sleeper")
 		s.Kick("nobody")
@@ -96,7 +96,7 @@ func TestSchedulerKickWhileRunningRunsOnceMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewScheduler(quiet, asTold)
 		runs := 0
-		l := loopFunc{"slow", func(ctx context.Context, at guard.Instant) (guard.Instant, error) {
+		l := &loopFunc{"slow", func(ctx context.Context, at guard.Instant) (guard.Instant, error) {
 			runs++
 			if runs == 1 {
 				s.Kick("slow")
@@ -129,7 +129,7 @@ func TestSchedulerStops(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := NewScheduler(quiet, asTold)
-				l := loopFunc{"call", func(ctx context.Context, at guard.Instant) (guard.Instant, error) {
+				l := &loopFunc{"call", func(ctx context.Context, at guard.Instant) (guard.Instant, error) {
 					select {
 					case <-time.After(want.takes):
 					case <-ctx.Done():
@@ -160,7 +160,7 @@ func TestSchedulerPanicAndError(t *testing.T) {
 	var ran []string
 	s := NewScheduler(quiet, asTold)
 	first := true
-	bad := loopFunc{"bad", func(_ context.Context, at guard.Instant) (guard.Instant, error) {
+	bad := &loopFunc{"bad", func(_ context.Context, at guard.Instant) (guard.Instant, error) {
 		ran = append(ran, "bad@"+at.Elapsed.String())
 		if first {
 			first = false

@@ -160,8 +160,7 @@ func (l *Loop) freshNotice(ctx context.Context, c clock, now time.Time) error {
 			if err := tx.Accounts.Put(status); err != nil {
 				return err
 			}
-			if err := tx.Journal(guard.JournalEntry{At: now, Who: "guard", Verb: "fresh_notice", Subject: a.Name,
-				Text: "limits that are overdue get fresh notice: " + why}); err != nil {
+			if err := tx.Journal(freshEntry(a.Name, why, now)); err != nil {
 				return err
 			}
 		}

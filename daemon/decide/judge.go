@@ -32,6 +32,14 @@ func (l *Loop) Judge(tx *store.Tx, at guard.Instant, r guard.Release, fresh *gua
 	if !c.judged(at) {
 		return release.Judgement{}, nil
 	}
+	// What paused guard may be durable before the loops know of it.
+	var pause guard.Pause
+	if _, err := tx.Value(guard.PauseName, &pause); err != nil {
+		return release.Judgement{}, err
+	}
+	if pause.On() {
+		return release.Judgement{Standing: release.Void, Why: "guard acts nowhere until somebody says guard resume: " + pause.Why}, nil
+	}
 	now := at.Wall
 	f, err := l.facts(fromTx(tx), r.Target.Key(), r.Target.Account, now)
 	if err != nil {
@@ -130,7 +138,8 @@ func (l *Loop) bounded(tx *store.Tx, r guard.Release, f policy.Facts, j release.
 	}
 	if !s.Allows(l.Rules.Limits, r.ID, r.Target.Account, now) {
 		return release.Judgement{Standing: release.Barred, Block: guard.BlockSurprise, Due: j.Due,
-			Why: fmt.Sprintf("its deadline has stood since %s only, and too many such releases came within an hour", policy.Stamp(r.Stood, l.Zone))}, nil
+			Why: fmt.Sprintf("its deadline has stood since %s only, not for the grace of %s before it was due, and too many such releases came within an hour",
+				policy.Stamp(r.Stood, l.Zone), l.grace(f))}, nil
 	}
 	return j, tx.SetValue(surpriseValue, s.Count(r.ID, r.Target.Account, now))
 }

@@ -127,7 +127,7 @@ Exit status:
 	f.StringVar(&a.addr, "addr", "", "where guardd listens: unix:PATH or https://HOST:PORT (default $GUARD_ADDR, then "+client.DefaultAddr+")")
 	f.StringVarP(&a.output, "output", "o", "table", "table or json")
 	root.AddCommand(a.register(), a.ls(), a.show(), a.why(), a.extend(), a.release(), a.hold(), a.unhold(),
-		a.protect(), a.unprotect(), a.findings(), a.log(), a.status(), a.version())
+		a.protect(), a.unprotect(), a.enforce(), a.observe(), a.resume(), a.reload(), a.findings(), a.log(), a.status(), a.version())
 	return root
 }
 
