@@ -2,10 +2,80 @@ package api
 
 import (
 	"context"
+	"errors"
 	"maps"
+	"reflect"
+	"slices"
 
 	"guard"
+	"guard/daemon/wire"
 )
+
+// admit refuses a request that is not the caller's to make, whatever it is about: a
+// role that is too low, or a token for one resource where the request names
+// another one, or none. in points to the request and out to an empty answer.
+func admit(ctx context.Context, needs guard.Role, verb string, in, out any) error {
+	if err := permit(ctx, needs, verb); err != nil {
+		return err
+	}
+	c := callerOf(ctx)
+	if c.Scope == "" {
+		return nil
+	}
+	if l, ok := in.(*logIn); ok && l.ID == "" {
+		l.ID = c.Scope
+	}
+	names := named(in)
+	if len(names) == 0 && narrow(c.Scope, out) {
+		return nil
+	}
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	for _, id := range names {
+		if err := within(c, id, verb); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// named are the resources that a request is about, by its fields ID and IDs. One
+// that has neither is about more than one resource.
+func named(in any) []string {
+	v := reflect.Indirect(reflect.ValueOf(in))
+	var names []string
+	if id := v.FieldByName("ID"); id.IsValid() && id.Kind() == reflect.String {
+		names = append(names, id.String())
+	}
+	if ids := v.FieldByName("IDs"); ids.IsValid() {
+		list, _ := ids.Interface().([]string)
+		names = append(names, list...)
+	}
+	return names
+}
+
+// narrow leaves of an answer what one resource has in it; false where an answer is
+// none that can be narrowed.
+func narrow(scope string, out any) bool {
+	switch o := out.(type) {
+	case *wire.List:
+		o.Items = slices.DeleteFunc(o.Items, func(i wire.Item) bool { return i.Account+"/"+i.ID != scope })
+	case *wire.Findings:
+		o.Findings = slices.DeleteFunc(o.Findings, func(f wire.Finding) bool { return f.Subject != scope })
+	default:
+		return false
+	}
+	return true
+}
+
+// reticent takes from a refusal what it tells of other resources.
+func reticent(ctx context.Context, err error) error {
+	if f := (*fault)(nil); callerOf(ctx).Scope != "" && errors.As(err, &f) && errors.Is(f, guard.ErrNotFound) {
+		return faultf(f.kind, "%s", f.text)
+	}
+	return err
+}
 
 // permit refuses what the caller's role does not cover.
 func permit(ctx context.Context, needs guard.Role, verb string) error {

@@ -77,13 +77,7 @@ func New(o Options) http.Handler {
 	}
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("guard", o.Version)
-	config.Info.Description = "Watches rented GPU machines, counts what they cost and releases what has crossed its limit."
-	config.OpenAPIPath = wire.Prefix + "/openapi"
-	config.DocsPath = "" // its page loads from a CDN
-	config.SchemasPath = ""
-	config.CreateHooks = nil // no $schema in the bodies: they are wire's and nothing more
-	config.Transformers = nil
-	config.RejectUnknownQueryParameters = true
+	describe(&config)
 	s := &server{Options: o, api: humago.New(mux, config)}
 
 	post(s, guard.Operator, "register", "Register a resource or update its registration", s.register)
@@ -100,7 +94,10 @@ func New(o Options) http.Handler {
 	get(s, guard.Viewer, "findings", "What is wrong", s.findings)
 	get(s, guard.Viewer, "log", "The journal, newest first", s.log)
 	get(s, guard.Viewer, "status", "How guard stands and what needs a person", s.status)
-	huma.Register(s.api, huma.Operation{OperationID: "healthz", Method: http.MethodGet, Path: wire.Prefix + "/healthz", Summary: "Whether the loops run"},
+	post(s, guard.Admin, "token", "Make a token; its secret is told this once", s.createToken)
+	post(s, guard.Admin, "revoke", "End tokens", s.revoke)
+	get(s, guard.Admin, "tokens", "The tokens, without their secrets", s.listTokens)
+	huma.Register(s.api, s.watched(),
 		func(context.Context, *nothing) (*healthOut, error) { return s.health(s.Now()), nil })
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, newProblem(&fault{kind: guard.ErrNotFound, text: fmt.Sprintf("guardd has no %s %s", r.Method, clip(r.URL.Path)),
@@ -108,37 +105,40 @@ func New(o Options) http.Handler {
 	})
 	// A page in somebody's browser must not be able to order releases from a
 	// daemon on loopback.
-	return s.survive(http.NewCrossOriginProtection().Handler(mux))
+	return s.survive(http.NewCrossOriginProtection().Handler(s.gate(mux)))
 }
 
 type bodyIn[T any] struct{ Body T }
 type bodyOut[T any] struct{ Body T }
 
 func post[I, O any](s *server, needs guard.Role, name, summary string, fn func(context.Context, guard.Instant, I) (O, error)) {
-	huma.Register(s.api, huma.Operation{OperationID: name, Method: http.MethodPost, Path: wire.Prefix + "/" + name, Summary: summary},
+	huma.Register(s.api, s.operation(http.MethodPost, name, summary, needs),
 		func(ctx context.Context, in *bodyIn[I]) (*bodyOut[O], error) {
-			if err := permit(ctx, needs, name); err != nil {
+			if err := admit(ctx, needs, name, &in.Body, new(O)); err != nil {
 				return nil, s.fail(name, err)
 			}
 			at := s.Now()
 			out, err := fn(guard.WithInstant(ctx, at), at, in.Body)
 			if err != nil {
-				return nil, s.fail(name, err)
+				return nil, s.fail(name, reticent(ctx, err))
 			}
 			return &bodyOut[O]{out}, nil
 		})
 }
 
 func get[I, O any](s *server, needs guard.Role, name, summary string, fn func(context.Context, guard.Instant, *I) (O, error)) {
-	huma.Register(s.api, huma.Operation{OperationID: name, Method: http.MethodGet, Path: wire.Prefix + "/" + name, Summary: summary},
+	huma.Register(s.api, s.operation(http.MethodGet, name, summary, needs),
 		func(ctx context.Context, in *I) (*bodyOut[O], error) {
-			if err := permit(ctx, needs, name); err != nil {
+			if err := admit(ctx, needs, name, in, new(O)); err != nil {
 				return nil, s.fail(name, err)
 			}
 			at := s.Now()
 			out, err := fn(guard.WithInstant(ctx, at), at, in)
 			if err != nil {
-				return nil, s.fail(name, err)
+				return nil, s.fail(name, reticent(ctx, err))
+			}
+			if scope := callerOf(ctx).Scope; scope != "" {
+				narrow(scope, &out)
 			}
 			return &bodyOut[O]{out}, nil
 		})

@@ -267,23 +267,6 @@ func TestWrongRequests(t *testing.T) {
 	}
 }
 
-func TestOpenAPI(t *testing.T) {
-	b := newBench(t)
-	w := httptest.NewRecorder()
-	b.h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/openapi.json", nil))
-	var doc struct {
-		Paths map[string]any
-	}
-	if err := json.Unmarshal(w.Body.Bytes(), &doc); err != nil || len(doc.Paths) != 15 {
-		t.Errorf("%d paths, %v: %.200s", len(doc.Paths), err, w.Body)
-	}
-	w = httptest.NewRecorder()
-	b.h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/docs", nil))
-	if w.Code != http.StatusNotFound {
-		t.Errorf("the docs page answers %d", w.Code)
-	}
-}
-
 // TestCaller: the kernel says who is at the other end of the socket, and that
 // name owns what it registers and stands in the journal.
 func TestCaller(t *testing.T) {

@@ -34,6 +34,7 @@ const (
 	KindNotFound    = "not_found"
 	KindConflict    = "conflict"
 	KindRefused     = "refused"
+	KindToken       = "token" // the caller is not known: no token, or none that opens anything
 	KindPermission  = "permission"
 	KindProtected   = "protected"
 	KindThrottled   = "throttled"
@@ -135,6 +136,8 @@ type Mute struct {
 type List struct {
 	Now   time.Time `json:"now"`
 	Items []Item    `json:"items"`
+	// Paused is why guard acts nowhere; nil where it does.
+	Paused *Pause `json:"paused,omitempty"`
 }
 
 // Finding is one thing that is wrong.
