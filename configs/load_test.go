@@ -160,6 +160,14 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// TestDefaultsStayUnderACeiling: a default that nobody wrote follows the ceiling.
+func TestDefaultsStayUnderACeiling(t *testing.T) {
+	c := mustLoad(t, "ceilings: {ttl: 4h}")
+	if c.Rules.Defaults.TTL != 4*time.Hour || c.Rules.Ceilings.TTL != 4*time.Hour {
+		t.Errorf("defaults %+v under %+v", c.Rules.Defaults, c.Rules.Ceilings)
+	}
+}
+
 func TestEverythingSet(t *testing.T) {
 	c := mustLoad(t, `
 mode: observe
@@ -178,24 +186,27 @@ accounts:
 protect: {tags: {keep: "yes"}}
 defaults: {ttl: 2d, on_limit: stop, grace: 20m}
 rules:
-  unregistered: {off: true, after: 1w, then: alert}
+  unregistered: {off: true, after: 1w, then: alert, adopt: {ttl: 2h}}
   expiry: {warn: [15m, 3h, 1h]}
   budget: {warn: [95%, 50%]}
   orphan_volume: {after: 2h}
   price_changed: {over: 150%}
+ceilings: {ttl: 7d, budget: [10000CNY, 1500 USD]}
 limits: {unforeseen_per_hour: 0, unforeseen_percent: 100, forced_unprotect: true}
 release: {verify: 90s}
 notify:
   slack: {token: {env: SLACK_BOT_TOKEN}, channel: "#gpu", endpoint: "http://127.0.0.1:9/api/"}
 `)
 	want := policy.Rules{
-		Unregistered: policy.Unregistered{Off: true, After: 7 * 24 * time.Hour, Then: guard.ActAlert},
+		Unregistered: policy.Unregistered{Off: true, After: 7 * 24 * time.Hour, Then: guard.ActAlert,
+			Adopt: &policy.Adopt{TTL: 2 * time.Hour, OnLimit: guard.ActAlert}},
 		Expiry:       policy.Expiry{Warn: []time.Duration{3 * time.Hour, time.Hour, 15 * time.Minute}},
 		Budget:       policy.Budget{Warn: []int{50, 95}},
 		OrphanVolume: policy.OrphanVolume{After: 2 * time.Hour, Then: guard.ActAlert},
 		PriceChanged: policy.PriceChanged{Over: 150},
 		Protect:      policy.Protect{Tags: map[string]string{"keep": "yes"}},
 		Limits:       policy.Limits{UnforeseenPercent: 100, ForcedUnprotect: true},
+		Ceilings:     policy.Ceilings{TTL: 7 * 24 * time.Hour, Budget: []guard.Money{guard.MustMoney("10000 CNY"), guard.MustMoney("1500 USD")}},
 		Verify:       90 * time.Second,
 		Defaults:     policy.Defaults{TTL: 48 * time.Hour, OnLimit: guard.ActStop, Grace: 20 * time.Minute},
 	}
@@ -261,12 +272,12 @@ func TestReference(t *testing.T) {
 		}
 		got = append(got, path)
 	}
-	want := []string{"accounts[1].provider", "rules.unregistered.adopt"}
+	want := []string{"accounts[1].provider"}
 	for _, r := range strings.Fields(`idle_empty idle_resident idle_blind parked hung underused stopped_billing provider_reclaim
 		balance_low orphan_volume.grace orphan_snapshot orphan_image orphan_address orphan_filesystem egress_spike off_hours custom`) {
 		want = append(want, "rules."+r)
 	}
-	want = append(want, "busy", "ceilings", "budgets", "exchange", "notify.slack.app_token", "notify.slack.users",
+	want = append(want, "busy", "budgets", "exchange", "notify.slack.app_token", "notify.slack.users",
 		"notify.slack.admins", "notify.urls", "notify.digest", "notify.heartbeat")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("refused keys (-want +got):\n%s", diff)

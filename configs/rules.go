@@ -25,6 +25,7 @@ func (d *decoder) rules(f file, r policy.Rules) policy.Rules {
 	in := f.Rules
 	r.Unregistered = policy.Unregistered{Off: in.Unregistered.Off, After: in.Unregistered.After,
 		Then: d.alertOnly("rules.unregistered.then", in.Unregistered.Then, "register the instance, and its limits may")}
+	r.Unregistered.Adopt = d.adopt(in.Unregistered.Adopt)
 	r.Expiry = policy.Expiry{Off: in.Expiry.Off, Warn: d.warnings(in.Expiry.Warn)}
 	r.Budget = policy.Budget{Off: in.Budget.Off, Warn: d.percents(in.Budget.Warn)}
 	r.OrphanVolume = policy.OrphanVolume{Off: in.OrphanVolume.Off, After: in.OrphanVolume.After,
@@ -57,6 +58,71 @@ func (d *decoder) rules(f file, r policy.Rules) policy.Rules {
 		}
 		d.at(path, "grace (%s) must be shorter than ttl (%s), for notice is given that long before the end",
 			formatDuration(r.Defaults.Grace), formatDuration(r.Defaults.TTL))
+	}
+	r.Ceilings = d.ceilings(f.Ceilings)
+	return d.under(r)
+}
+
+// adopt is how guard registers what nobody does; nil where it does not.
+func (d *decoder) adopt(in *adoptFile) *policy.Adopt {
+	const path = "rules.unregistered.adopt"
+	if in == nil || d.unread[path] {
+		return nil
+	}
+	if !d.has(path + ".ttl") {
+		d.at(path, "ttl is missing: write adopt: {ttl: 2h, on_limit: alert}")
+	}
+	out := policy.Adopt{TTL: d.life(path+".ttl", in.TTL), OnLimit: guard.Action(in.OnLimit)}
+	if out.OnLimit == "" {
+		out.OnLimit = guard.ActAlert
+	}
+	return &out
+}
+
+// ceilings are what no lease goes past.
+func (d *decoder) ceilings(in ceilingsFile) policy.Ceilings {
+	seen := map[string]bool{}
+	for i, m := range in.Budget {
+		path := fmt.Sprintf("ceilings.budget[%d]", i)
+		switch c := m.Currency(); {
+		case !d.read(path):
+		case !m.IsPositive():
+			d.at(path, "%s is no ceiling: write an amount above zero, such as 10000CNY", m)
+		case seen[c]:
+			d.at(path, "there is a ceiling in %s already", c)
+		default:
+			seen[c] = true
+		}
+	}
+	return policy.Ceilings{TTL: d.life("ceilings.ttl", in.TTL), Budget: in.Budget}
+}
+
+// life is how long something lasts that need not be set.
+func (d *decoder) life(path string, x time.Duration) time.Duration {
+	if d.has(path) {
+		return d.between(path, x, time.Minute, longest)
+	}
+	return x
+}
+
+// under keeps what leases begin with under the ceiling of their life: what was
+// written beyond it is a mistake, and what was not follows it.
+func (d *decoder) under(r policy.Rules) policy.Rules {
+	most := r.Ceilings.TTL
+	if most <= 0 || !d.read("ceilings.ttl") {
+		return r
+	}
+	if most <= r.Defaults.Grace {
+		d.at("ceilings.ttl", "%s leaves no time for the grace of %s (defaults.grace)", formatDuration(most), formatDuration(r.Defaults.Grace))
+	}
+	if r.Defaults.TTL > most {
+		if d.has("defaults.ttl") {
+			d.at("defaults.ttl", "%s is beyond the ceiling of %s (ceilings.ttl)", formatDuration(r.Defaults.TTL), formatDuration(most))
+		}
+		r.Defaults.TTL = most
+	}
+	if a := r.Unregistered.Adopt; a != nil && a.TTL > most {
+		d.at("rules.unregistered.adopt.ttl", "%s is beyond the ceiling of %s (ceilings.ttl)", formatDuration(a.TTL), formatDuration(most))
 	}
 	return r
 }

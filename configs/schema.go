@@ -20,7 +20,7 @@ type (
 		Defaults defaultsFile `yaml:"defaults"`
 		Rules    rulesFile    `yaml:"rules"`
 		Busy     later        `yaml:"busy"`
-		Ceilings later        `yaml:"ceilings"`
+		Ceilings ceilingsFile `yaml:"ceilings"`
 		Limits   limitsFile   `yaml:"limits"`
 		Release  releaseFile  `yaml:"release"`
 		Budgets  later        `yaml:"budgets"`
@@ -67,9 +67,19 @@ type (
 		Off   bool          `yaml:"off"`
 		After time.Duration `yaml:"after"`
 		Then  action        `yaml:"then"`
-		Adopt later         `yaml:"adopt"`
+		Adopt *adoptFile    `yaml:"adopt"`
 		Warn  later         `yaml:"warn"`
 		perRule
+	}
+
+	adoptFile struct {
+		TTL     time.Duration `yaml:"ttl"`
+		OnLimit action        `yaml:"on_limit"`
+	}
+
+	ceilingsFile struct {
+		TTL    time.Duration `yaml:"ttl"`
+		Budget []guard.Money `yaml:"budget"`
 	}
 
 	expiryFile struct {

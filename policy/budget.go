@@ -73,10 +73,7 @@ func budgetExceeded(r Rules, f Facts) Outcome {
 	for i := range out.Verdicts {
 		v := &out.Verdicts[i]
 		v.Facts = append(v.Facts, f.capFacts()...)
-		if d.Lead > 0 {
-			v.Facts = append(v.Facts, guard.Fact{Name: "lead", Value: fmt.Sprintf("%s from the call until billing ends, so the call is due at %s for a limit at %s",
-				span(d.Lead), f.stamp(d.Due), f.stamp(d.Limit)), Source: "meter", At: f.Plan.SolvedAt})
-		}
+		v.Facts = append(v.Facts, f.leadFacts(d)...)
 	}
 	return out
 }
@@ -92,9 +89,21 @@ func (f Facts) outdated(d guard.Deadline) bool {
 	return d.Basis != "" && d.Basis != f.Lease.BudgetBasis()
 }
 
+// leadFacts say how long before a limit the call is due.
+func (f Facts) leadFacts(d guard.Deadline) []guard.Fact {
+	if d.Lead <= 0 {
+		return nil
+	}
+	return []guard.Fact{{Name: "lead", Value: fmt.Sprintf("%s from the call until billing ends, so the call is due at %s for a limit at %s",
+		span(d.Lead), f.stamp(d.Due), f.stamp(d.Limit)), Source: "meter", At: f.Plan.SolvedAt}}
+}
+
+// leased reports an open lease on something that lives.
+func (f Facts) leased() bool { return f.Lease != nil && f.Lease.Status.Open() && f.live() }
+
 // capped reports an open lease with a cap on something that lives.
 func (f Facts) capped() bool {
-	return f.Lease != nil && f.Lease.Status.Open() && f.Lease.Budget.IsPositive() && f.live()
+	return f.leased() && f.Lease.Budget.IsPositive()
 }
 
 func (f Facts) crosses(percent int) (at time.Time) {
@@ -121,11 +130,13 @@ func (f Facts) budgetLines(r Rules) []string {
 			lines = append(lines, fmt.Sprintf("The cap is reached at %s; in observe mode guard will not %s it.", f.stamp(d.Limit), verbOf(action)))
 		case p.On:
 			lines = append(lines, fmt.Sprintf("The cap is reached at %s; guard does not touch it: %s.", f.stamp(d.Limit), p.Why))
+		case f.vetoed(guard.RuleBudgetExceeded) != nil:
+			lines = append(lines, fmt.Sprintf("The cap is reached at %s; guard does nothing about it: %s.", f.stamp(d.Limit), f.vetoWord(*f.vetoed(guard.RuleBudgetExceeded))))
 		default:
 			lines = append(lines, fmt.Sprintf("The cap is reached at %s; guard will %s it at %s to land under it.", f.stamp(d.Limit), verbOf(action), f.stamp(d.Due)))
 		}
 	}
-	return append(lines, limit{cause: guard.CauseBudget}.keep(f))
+	return append(lines, limit{cause: guard.CauseBudget}.keep(r, f))
 }
 
 func (f Facts) capFacts() []guard.Fact {

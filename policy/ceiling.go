@@ -1,12 +1,159 @@
 package policy
 
 import (
+	"fmt"
+	"math/big"
 	"slices"
+	"strings"
 	"time"
 
 	"guard"
 	"guard/policy/presence"
+	"guard/policy/spend"
 )
+
+// ceiling judges what an admin set for every lease. It always releases, whatever the
+// lease asks for, and nothing that people say about the lease puts it off (law 10).
+// The meter has solved when it is reached, by life or by money.
+func ceiling(r Rules, f Facts) Outcome {
+	if !r.Ceilings.set() || !f.leased() {
+		return Outcome{}
+	}
+	d, ok := f.Plan.Deadline(guard.DeadlineCeiling)
+	if !ok {
+		return Outcome{}
+	}
+	due, next := d.Due, time.Time{}
+	if d.Basis != r.Ceilings.basis() {
+		// The configuration has changed; the meter's answer is moments away.
+		soon := f.At.Add(solving)
+		if f.Release == nil {
+			return Outcome{Next: soon}
+		}
+		if due.Before(soon) {
+			due = soon
+		}
+		next = f.after(d.Due.Add(1 - solving)) // from then on it is put off
+	}
+	what := f.ceilingWord(r, d)
+	l := limit{rule: guard.RuleCeilingReached, cause: guard.CauseCeiling, at: d.Limit, due: due, stood: d.Stood, warn: r.Expiry.Warn,
+		coming: what + " is reached", reached: what + " is reached"}
+	out := l.judge(r, f)
+	out.Next = earliest(out.Next, next)
+	for i := range out.Verdicts {
+		v := &out.Verdicts[i]
+		v.Facts = append(v.Facts, f.ceilingFacts(r)...)
+		v.Facts = append(v.Facts, f.leadFacts(d)...)
+	}
+	return out
+}
+
+// ceilingBlind tells of what a lease costs in a currency in which there is no
+// ceiling, though there is one in others. Nothing is converted.
+func ceilingBlind(r Rules, f Facts) Outcome {
+	if !f.leased() {
+		return Outcome{}
+	}
+	var missing []string
+	for _, m := range f.Spend.Totals {
+		if _, ok, configured := r.MoneyCeiling(m.Currency()); configured && !ok && m.IsPositive() {
+			missing = append(missing, m.Currency())
+		}
+	}
+	if len(missing) == 0 {
+		return Outcome{}
+	}
+	v := f.verdict(guard.RuleCeilingBlind, f.Lease.RegisteredAt)
+	v.Stages = []Stage{{Name: "blind " + strings.Join(missing, " "),
+		Title: fmt.Sprintf("%s: it bills in %s, and there is no ceiling in that currency", f.name(), list(missing)),
+		Lines: append(f.costLines(), "An admin can set one: ceilings.budget in guard's configuration. guard never converts for a limit.")}}
+	v.Facts = append(v.Facts, f.ceilingFacts(r)...)
+	return Outcome{Verdicts: []Verdict{v}}
+}
+
+// set reports whether there is any ceiling.
+func (c Ceilings) set() bool { return c.TTL > 0 || len(c.Budget) > 0 }
+
+// basis is what a ceiling's deadline was solved from: all that is configured.
+func (c Ceilings) basis() string {
+	parts := []string{c.TTL.String()}
+	for _, m := range c.Budget {
+		parts = append(parts, m.String())
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Ceiling is the deadline of the ceiling that a lease reaches first, by its life or
+// by what its segments cost. Lead is how long before a crossing of money the call is
+// due. False where there is none to reach.
+func (r Rules) Ceiling(l guard.Lease, segs []guard.Segment, lead time.Duration, at time.Time) (guard.Deadline, bool) {
+	var d guard.Deadline
+	end, ok := r.CeilingOf(l)
+	if ok {
+		d = guard.Deadline{Limit: end, Due: end}
+	}
+	for _, m := range r.Ceilings.Budget {
+		landing, crosses := spend.Landing(segs, m, lead, at)
+		if crosses && (!ok || landing.Due.Before(d.Due)) {
+			d, ok = landing, true
+		}
+	}
+	d.Reason, d.Basis = guard.DeadlineCeiling, r.Ceilings.basis()
+	return d, ok
+}
+
+// ceilingWord names the ceiling that a deadline is of.
+func (f Facts) ceilingWord(r Rules, d guard.Deadline) string {
+	if end, ok := r.CeilingOf(*f.Lease); ok && d.Limit.Equal(end) {
+		return "its ceiling of " + span(r.Ceilings.TTL)
+	}
+	nearest, most := r.Ceilings.Budget, new(big.Rat)
+	for i, m := range r.Ceilings.Budget {
+		if spent := f.Spend.In(m.Currency()); spent.IsSet() {
+			if part := new(big.Rat).Quo(spent.Rat(), m.Rat()); part.Cmp(most) > 0 {
+				nearest, most = r.Ceilings.Budget[i:i+1], part
+			}
+		}
+	}
+	return "its ceiling of " + either(nearest)
+}
+
+// ceilingLines are the ceilings of a lease, for people.
+func (f Facts) ceilingLines(r Rules) []string {
+	if !r.Ceilings.set() {
+		return nil
+	}
+	var parts []string
+	if end, ok := r.CeilingOf(*f.Lease); ok {
+		parts = append(parts, fmt.Sprintf("it lasts until %s at most (%s from %s)", f.stamp(end), span(r.Ceilings.TTL), f.stamp(f.Lease.Since())))
+	}
+	for _, m := range r.Ceilings.Budget {
+		spent := "nothing"
+		if s := f.Spend.In(m.Currency()); s.IsPositive() {
+			spent = s.Round().String()
+		}
+		parts = append(parts, fmt.Sprintf("it costs %s at most (%s spent)", m.Round(), spent))
+	}
+	line := "Ceiling: " + strings.Join(parts, "; ")
+	if d, ok := f.Plan.Deadline(guard.DeadlineCeiling); ok {
+		line += fmt.Sprintf("; reached first at %s, so the call is due at %s", f.stamp(d.Limit), f.stamp(d.Due))
+		if d.Candidate != nil {
+			line += fmt.Sprintf("; one reading says %s, which waits for a second one", f.stamp(d.Candidate.Limit))
+		}
+	}
+	return []string{line + "."}
+}
+
+func (f Facts) ceilingFacts(r Rules) []guard.Fact {
+	var facts []guard.Fact
+	if r.Ceilings.TTL > 0 {
+		facts = append(facts, guard.Fact{Name: "ceiling", Value: fmt.Sprintf("%s from %s", span(r.Ceilings.TTL), f.stamp(f.Lease.Since())), Source: "configuration", At: f.At})
+	}
+	for _, m := range r.Ceilings.Budget {
+		facts = append(facts, guard.Fact{Name: "ceiling", Value: m.Round().String(), Source: "configuration", At: f.At})
+	}
+	return facts
+}
 
 // CeilingOf is until when a lease may last at most, counted from when its instance
 // was first registered; false where no life is set.

@@ -17,7 +17,10 @@ var rules = []rule{
 	{guard.RuleExpired, expiry},
 	{guard.RuleBudgetWarning, budgetWarning},
 	{guard.RuleBudgetExceeded, budgetExceeded},
+	{guard.RuleCeilingReached, ceiling},
+	{guard.RuleCeilingBlind, ceilingBlind},
 	{guard.RuleUnregistered, unregistered},
+	{guard.RuleExpectedMissing, expected},
 	{guard.RuleReclaimed, reclaimed},
 	{guard.RuleOrphanVolume, orphanVolume},
 	{guard.RulePriceUnknown, priceUnknown},
@@ -43,11 +46,14 @@ func Owned(name guard.Rule) bool {
 
 // Evaluate judges one subject by all rules. The same facts give the same outcome.
 func Evaluate(r Rules, f Facts) Outcome {
-	all := Outcome{Next: f.lossCounts()}
+	all := Outcome{Next: earliest(f.lossCounts(), f.mutesEnd())}
 	for _, rule := range rules {
 		o := rule.judge(r, f)
 		all.Verdicts = append(all.Verdicts, o.Verdicts...)
 		all.Next = earliest(all.Next, o.Next)
+		if all.Booking == nil {
+			all.Booking = o.Booking
+		}
 	}
 	return all
 }

@@ -98,8 +98,9 @@ func (f Facts) limitLines(r Rules) []string {
 		}
 		lines = append(lines, line+".")
 	}
+	lines = append(lines, f.ceilingLines(r)...)
 	if held := f.Lease.HeldUntil(f.At); !held.IsZero() {
-		lines = append(lines, fmt.Sprintf("A hold puts limits off until %s.", f.stamp(held)))
+		lines = append(lines, fmt.Sprintf("A hold puts limits off until %s, but no ceiling.", f.stamp(held)))
 	}
-	return lines
+	return append(lines, f.muteLines()...)
 }

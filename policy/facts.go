@@ -7,8 +7,9 @@ import (
 )
 
 // Facts is everything that is known about one subject at one moment. Exactly one
-// of three kinds of subject is meant: a resource (Observed is set, or at least
-// Lease), an account (Scopes and Account), or guard itself (Clock).
+// of four kinds of subject is meant: a resource (Observed is set, or at least
+// Lease), a lease whose instance nobody has seen yet (Awaiting and Lease), an account
+// (Scopes and Account), or guard itself (Clock).
 type Facts struct {
 	// At is the moment the facts are judged at, UTC. While the wall clock is not
 	// trusted it is the time that should be, counted on from when it was.
@@ -34,6 +35,7 @@ type Facts struct {
 	// attached to.
 	Instance *guard.Observed
 	Lease    *guard.Lease
+	Awaiting *Awaiting
 	Plan     guard.Plan
 	Metered  guard.Metered
 	Spend    Spend
@@ -93,9 +95,12 @@ type Clock struct {
 	MovedAt time.Time
 }
 
-// Subject is what a finding about these facts is about: ACCOUNT/ID, ACCOUNT, or
-// "" for guard itself.
+// Subject is what a finding about these facts is about: ACCOUNT/ID, ACCOUNT/LEASE,
+// ACCOUNT, or "" for guard itself.
 func (f Facts) Subject() string {
+	if f.Awaiting != nil {
+		return f.Awaiting.Name
+	}
 	if id := f.Resource(); !id.IsZero() {
 		return id.String()
 	}
@@ -105,9 +110,12 @@ func (f Facts) Subject() string {
 	return f.Account.Name
 }
 
-// Resource is the thing the facts are about; zero for an account or guard itself.
+// Resource is the thing the facts are about; zero for what nobody has seen yet, an
+// account or guard itself.
 func (f Facts) Resource() guard.ResourceID {
 	switch {
+	case f.Awaiting != nil:
+		return guard.ResourceID{}
 	case f.Observed != nil:
 		return f.Observed.Resource.ID
 	case f.Lease != nil:
@@ -166,15 +174,20 @@ type Outcome struct {
 	// Next is the first moment at which the judgement changes by itself; zero
 	// where only a new fact can change it.
 	Next time.Time
+	// Booking is a change to the lease, or to who has one; nil where there is none.
+	Booking *Booking
 }
 
-// Act is the act that is due first; nil where there is none.
+// Act is the act that is due first; nil where there is none. Of several that are due
+// together it is the one that waits least: a ceiling, then a cap.
 func (o Outcome) Act() *Act {
 	var first *Act
 	for _, v := range o.Verdicts {
-		if v.Act != nil && (first == nil || v.Act.Due.Before(first.Due)) {
+		if v.Act != nil && (first == nil || v.Act.Due.Before(first.Due) || v.Act.Due.Equal(first.Due) && hardness[v.Act.Cause] > hardness[first.Cause]) {
 			first = v.Act
 		}
 	}
 	return first
 }
+
+var hardness = map[guard.Cause]int{guard.CauseBudget: 1, guard.CauseCeiling: 2}

@@ -33,13 +33,15 @@ func (f Facts) grace(r Rules) time.Duration {
 	return r.Defaults.Grace
 }
 
-// due is when a limit really acts: after a hold and, where guard is the one to
-// act, after fresh notice, and for expiry after the notice that was too late to be
-// one. A cap waits for fresh notice only (law 9).
+// due is when a limit really acts: after a hold and a veto and, where guard is the
+// one to act, after fresh notice, and for expiry after the notice that was too late
+// to be one. A cap waits for fresh notice only (law 9), and a ceiling heeds neither
+// hold nor veto (law 10).
 func (f Facts) due(r Rules, l limit, acts bool) time.Time {
 	due, grace := l.due, f.grace(r)
-	if held := f.Lease.HeldUntil(f.At); held.After(due) {
-		due = held
+	hard := l.cause == guard.CauseCeiling
+	if off := f.putOffUntil(l); off.After(due) {
+		due = off
 	}
 	if !acts {
 		return due
@@ -55,7 +57,7 @@ func (f Facts) due(r Rules, l limit, acts bool) time.Time {
 		}
 	}
 	fresh := f.Account.FreshFrom
-	if fresh.IsZero() || f.Lease.UpdatedBy != "guard" && !f.Lease.UpdatedAt.Before(fresh) {
+	if fresh.IsZero() || !hard && f.Lease.UpdatedBy != "guard" && !f.Lease.UpdatedAt.Before(fresh) {
 		return due // nothing to give notice of, or a person has set it since
 	}
 	first := fresh.Add(max(grace, freshNotice))
@@ -66,6 +68,18 @@ func (f Facts) due(r Rules, l limit, acts bool) time.Time {
 		}
 	}
 	return due
+}
+
+// putOffUntil is until when people put a limit off; zero where nobody does.
+func (f Facts) putOffUntil(l limit) time.Time {
+	if l.cause == guard.CauseCeiling {
+		return time.Time{}
+	}
+	until := f.Lease.HeldUntil(f.At)
+	if v := f.vetoed(l.rule); v != nil && v.Until.After(until) {
+		until = v.Until
+	}
+	return until
 }
 
 // noticed reports that people were already told of this resource's release. What was
@@ -84,7 +98,11 @@ func (f Facts) action(r Rules, cause guard.Cause) (act guard.Action, why string)
 	if p := f.Protection(r); p.On && !cause.HardCap() {
 		return guard.ActAlert, "it is protected, so guard only tells: " + p.Why
 	}
-	switch f.Lease.OnLimit {
+	asked := f.Lease.OnLimit
+	if cause == guard.CauseCeiling {
+		asked = guard.ActRelease
+	}
+	switch asked {
 	case guard.ActRelease:
 		return guard.ActRelease, ""
 	case guard.ActStop:
@@ -119,6 +137,9 @@ func (l limit) judge(r Rules, f Facts) Outcome {
 	for _, w := range l.warn {
 		lead = max(lead, w)
 	}
+	if v := f.vetoed(l.rule); v != nil && l.cause != guard.CauseCeiling && f.At.Before(v.Until.Add(-f.grace(r))) {
+		return l.quiet(r, f, *v, lead)
+	}
 	notice := due.Add(-lead)
 	if f.At.Before(notice) {
 		return Outcome{Next: notice}
@@ -127,7 +148,7 @@ func (l limit) judge(r Rules, f Facts) Outcome {
 
 	v := f.verdict(l.rule, f.began(notice))
 	v.Facts = append(v.Facts, f.limitFacts(r, l, due)...)
-	told := l.tell(f, due, action, why, protection)
+	told := l.tell(r, f, due, action, why, protection)
 	var next time.Time
 	for _, w := range offsets(lead, l.warn) {
 		at := due.Add(-w)
@@ -204,7 +225,7 @@ func (l limit) title(f Facts, due time.Time, action guard.Action, p Protection) 
 
 // tell is what stands below the title: what it costs, what the action erases and
 // how to keep it.
-func (l limit) tell(f Facts, due time.Time, action guard.Action, why string, p Protection) []string {
+func (l limit) tell(r Rules, f Facts, due time.Time, action guard.Action, why string, p Protection) []string {
 	lines := []string{fmt.Sprintf("Purpose: %s. Owner: %s.", orNone(f.Lease.Purpose), orNone(f.Lease.Owner))}
 	if !due.Equal(l.due) {
 		lines = append(lines, f.putOff(l, due))
@@ -216,7 +237,7 @@ func (l limit) tell(f Facts, due time.Time, action guard.Action, why string, p P
 	case f.Mode != guard.Enforce:
 		lines = append(lines, fmt.Sprintf("The account is in observe mode: guard will not %s it.", verbOf(action)))
 	case p.On:
-		lines = append(lines, upper(p.Why)+"; guard does not touch it and tells people every hour once the cap is reached.")
+		lines = append(lines, fmt.Sprintf("%s; guard does not touch it and tells people every hour once the %s is reached.", upper(p.Why), limitWord(l.cause)))
 	case action == guard.ActRelease:
 		lines = append(lines, f.Erases()...)
 	case action == guard.ActStop:
@@ -225,12 +246,25 @@ func (l limit) tell(f Facts, due time.Time, action guard.Action, why string, p P
 	if action == guard.ActAlert {
 		return lines
 	}
-	return append(lines, l.keep(f))
+	return append(lines, l.keep(r, f))
 }
 
-// keep is the exact command that moves the limit.
-func (l limit) keep(f Facts) string {
+func limitWord(c guard.Cause) string {
+	if c == guard.CauseCeiling {
+		return "ceiling"
+	}
+	return "cap"
+}
+
+// keep is the exact command that moves the limit, where one does.
+func (l limit) keep(r Rules, f Facts) string {
 	id := f.Resource().String()
+	if l.cause == guard.CauseCeiling {
+		return "Nothing that is said about this lease puts it off: an admin has set it for all of them, as ceilings in guard's configuration."
+	}
+	if end, ok := r.CeilingOf(*f.Lease); ok && l.cause == guard.CauseExpiry && !l.at.Before(end) {
+		return "It cannot be kept longer: " + f.ceilingWord(r, guard.Deadline{Limit: end}) + "."
+	}
 	if l.cause == guard.CauseBudget {
 		more := f.Lease.Budget.Percent(25).Round()
 		return fmt.Sprintf("To keep it longer: guard extend %s --by 2h --budget +%s", id, command(more))
@@ -240,8 +274,13 @@ func (l limit) keep(f Facts) string {
 
 // putOff says why the call is not due at the limit itself.
 func (f Facts) putOff(l limit, due time.Time) string {
-	if held := f.Lease.HeldUntil(f.At); held.Equal(due) {
-		return fmt.Sprintf("A hold puts it off until %s.", f.stamp(held))
+	if l.cause != guard.CauseCeiling {
+		if held := f.Lease.HeldUntil(f.At); held.Equal(due) {
+			return fmt.Sprintf("A hold puts it off until %s.", f.stamp(held))
+		}
+		if v := f.vetoed(l.rule); v != nil && v.Until.Equal(due) {
+			return upper(f.vetoWord(*v)) + "."
+		}
 	}
 	if !f.Account.FreshFrom.IsZero() && l.due.Before(f.Account.FreshFrom) {
 		why := f.Account.FreshWhy

@@ -8,7 +8,7 @@ import (
 )
 
 // priceUnknown alarms that a lease's spend cannot be counted (law 1).
-func priceUnknown(_ Rules, f Facts) Outcome {
+func priceUnknown(r Rules, f Facts) Outcome {
 	if f.Lease == nil || !f.Lease.Status.Open() || !f.live() {
 		return Outcome{}
 	}
@@ -30,6 +30,9 @@ func priceUnknown(_ Rules, f Facts) Outcome {
 	if f.Lease.Budget.IsSet() {
 		v.Urgent = true
 		lines = append(lines, fmt.Sprintf("Its cap of %s may be passed without guard knowing; what is known counts.", f.Lease.Budget.Round()))
+	} else if most := r.Ceilings.Budget; len(most) > 0 {
+		v.Urgent = true
+		lines = append(lines, fmt.Sprintf("Its ceiling of %s may be passed without guard knowing; what is known counts.", either(most)))
 	}
 	lines = append(lines, fmt.Sprintf("To state the whole machine's price: guard register %s --price 2.50USD/h", f.Resource()))
 	title := "its price is not known"

@@ -45,16 +45,19 @@ func span(d time.Duration) string {
 
 // name is the subject as people know it: ACCOUNT/ID and what it is for.
 func (f Facts) name() string {
-	id := f.Resource()
+	id := f.Subject()
 	what := ""
 	switch {
+	case f.Awaiting != nil && f.Lease.Expect != nil && f.Lease.Expect.Name != "":
+		id = f.Lease.Resource.Account + "/" + f.Lease.Expect.Name
+		what = f.Lease.Purpose
 	case f.Lease != nil:
 		what = f.Lease.Purpose
 	case f.Observed != nil:
 		what = f.Observed.Resource.Name
 	}
 	if what == "" {
-		return id.String()
+		return id
 	}
 	return fmt.Sprintf("%s (%s)", id, what)
 }
@@ -132,6 +135,9 @@ func amounts(ms []guard.Money) string {
 	}
 	return strings.Join(parts, " + ")
 }
+
+// either are amounts of which each is one by itself.
+func either(ms []guard.Money) string { return strings.ReplaceAll(amounts(ms), " + ", " or ") }
 
 // command is an amount as a command line takes it: 600.00CNY.
 func command(m guard.Money) string { return strings.ReplaceAll(m.String(), " ", "") }

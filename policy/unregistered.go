@@ -7,12 +7,13 @@ import (
 	"guard"
 )
 
-// unregistered tells of instances that nobody claims. What another guard keeps,
-// and the machine guard runs on, are shown by the API and never told of here.
+// unregistered tells of instances that nobody claims, and has guard register them
+// where the configuration says so. What another guard keeps, and the machine guard
+// runs on, are shown by the API and never told of here.
 func unregistered(r Rules, f Facts) Outcome {
 	o := f.Observed
 	if r.Unregistered.Off || !f.live() || o.Resource.ID.Kind != guard.Instance || o.Resource.State == guard.StateReleasing ||
-		f.Lease != nil && f.Lease.Status.Open() || Self(o.Resource, f.Account) || Foreign(o.Resource, f.Deployment) != "" {
+		f.Lease != nil && f.Lease.Status.Open() && !f.Lease.Adopted || Self(o.Resource, f.Account) || Foreign(o.Resource, f.Deployment) != "" {
 		return Outcome{}
 	}
 	since := o.Resource.Created
@@ -50,10 +51,79 @@ func unregistered(r Rules, f Facts) Outcome {
 	lines = append(lines,
 		fmt.Sprintf("To claim it: guard register %s --purpose TEXT --ttl 8h", id),
 		fmt.Sprintf("To end it: guard release %s", id))
-	v.Stages = []Stage{{Name: "found",
-		Title: fmt.Sprintf("%s: nobody registered it; %s old, %s", f.name(), span(age.Truncate(time.Second)), price), Lines: lines}}
+	title := fmt.Sprintf("%s: nobody registered it; %s old, %s", f.strayName(), span(age.Truncate(time.Second)), price)
+	v.Stages = []Stage{{Name: "found", Title: title, Lines: lines}}
 	v.Facts = append(v.Facts, guard.Fact{Name: "unregistered since", Value: f.stamp(since), Source: "provider", At: o.FirstSeen})
-	return Outcome{Verdicts: []Verdict{v}}
+	out := Outcome{}
+	lease, why := f.adopted(r)
+	switch {
+	case lease != nil:
+		v.Stages = append(v.Stages, Stage{Name: "adopted", Title: title + "; guard registers it until " + f.stamp(lease.ExpiresAt), Lines: append(lines, f.adoptLine(*lease))})
+		if f.Lease == nil || f.Lease.ID != lease.ID {
+			out.Booking = &Booking{Lease: *lease, Verb: "adopted", Text: fmt.Sprintf("nobody registered it, so guard does until %s; then: %s", f.stamp(lease.ExpiresAt), lease.OnLimit)}
+		}
+	case why != "":
+		v.Stages[0].Lines = append(lines, "guard does not register it by itself: "+why+".")
+	}
+	out.Verdicts = []Verdict{v}
+	return out
+}
+
+// strayName is the name without the purpose that guard itself gave it.
+func (f Facts) strayName() string {
+	if f.Lease != nil && f.Lease.Adopted {
+		f.Lease = nil
+	}
+	return f.name()
+}
+
+// adopted is the lease that guard makes of what nobody registered, or has made; nil,
+// and why, where it must not.
+func (f Facts) adopted(r Rules) (l *guard.Lease, why string) {
+	adopt := r.Unregistered.Adopt
+	switch p := f.Protection(r); {
+	case f.Lease != nil && f.Lease.Status.Open():
+		return f.Lease, ""
+	case adopt == nil || !f.Configured:
+		return nil, ""
+	case f.Untouchable() != "":
+		return nil, f.Untouchable()
+	case p.On:
+		return nil, p.Why
+	case f.vetoed(guard.RuleUnregistered) != nil:
+		return nil, f.vetoWord(*f.vetoed(guard.RuleUnregistered))
+	case f.Release != nil:
+		return nil, "its release is under way"
+	}
+	o := f.Observed
+	n := guard.Lease{ID: LeaseID(f.Deployment, o.Resource.ID, f.At), Resource: o.Resource.ID, ResourceCreated: o.Resource.Created, Identity: o.Identity,
+		Purpose: "adopted: nobody registered it", Owner: ownerTag(o.Resource.Tags), RegisteredAt: f.At, ExpiresAt: f.At.Add(adopt.TTL),
+		OnLimit: adopt.OnLimit, Grace: r.Defaults.Grace, Status: status(o.Resource), Adopted: true, UpdatedAt: f.At, UpdatedBy: "guard"}
+	if f.Lease != nil {
+		n = Follow(n, *f.Lease)
+	}
+	return &n, ""
+}
+
+// longestOwner bounds what a tag says of who owns a thing, in characters.
+const longestOwner = 100
+
+// ownerTag is who owns a thing by its own tags; "" where none tells.
+func ownerTag(tags map[string]string) string {
+	for _, key := range []string{"owner", "Owner"} {
+		if v := []rune(guard.Plain(tags[key])); len(v) > 0 {
+			return string(v[:min(len(v), longestOwner)])
+		}
+	}
+	return ""
+}
+
+func (f Facts) adoptLine(l guard.Lease) string {
+	then := "then it only tells"
+	if l.OnLimit != guard.ActAlert {
+		then = fmt.Sprintf("then it will %s it", verbOf(l.OnLimit))
+	}
+	return fmt.Sprintf("Until somebody claims it, guard keeps it registered until %s; %s.", f.stamp(l.ExpiresAt), then)
 }
 
 // stateWord is the state and the size, as far as they are known.

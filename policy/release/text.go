@@ -111,7 +111,7 @@ func remedy(r guard.Release) []string {
 	case guard.BlockNotSame:
 		return []string{"guard does not touch what was not registered. Look at it at the provider; if it is yours, register it anew."}
 	case guard.BlockSurprise:
-		return []string{fmt.Sprintf("If it is right: guard release %s lets this one go.", id), fmt.Sprintf("If it is not: guard extend %s --by 2h", id)}
+		return []string{fmt.Sprintf("If it is right: guard release %s lets this one go.", id), "If it is not: " + keep(r)}
 	case guard.BlockClock:
 		return []string{"Set the clock of guard's machine right; guard goes on once a provider's own time agrees."}
 	case guard.BlockUnreadable:
@@ -147,7 +147,15 @@ func Renotice(r guard.Release, s Scene) Said {
 	return Said{Stage: fmt.Sprintf("notice %d", r.NoticedAt.Unix()),
 		Title: fmt.Sprintf("%s: what kept guard from it is gone, so guard will %s it after its notice", s.name(r), do),
 		Lines: []string{fmt.Sprintf("It was due at %s: %s.", s.stamp(r.Due), r.Why), s.bills(),
-			fmt.Sprintf("To keep it: guard extend %s --by 2h", r.Target)}}
+			"To keep it: " + keep(r)}}
+}
+
+// keep is what keeps a resource from its release.
+func keep(r guard.Release) string {
+	if r.Cause == guard.CauseCeiling {
+		return "an admin raises ceilings in guard's configuration, or protects it: guard protect " + r.Target.String()
+	}
+	return fmt.Sprintf("guard extend %s --by 2h", r.Target)
 }
 
 // Released is the receipt.

@@ -1,0 +1,146 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+
+	"guard"
+	"guard/policy/presence"
+)
+
+// Awaiting is what stands beside the lease of an instance that nobody has seen yet.
+type Awaiting struct {
+	// Name is what the lease is known by until then: ACCOUNT/LEASE.
+	Name string
+	// Seen are the live instances of its account that nobody has registered.
+	Seen []Stray
+	// Others are the account's other leases of that kind.
+	Others []guard.Lease
+}
+
+// Stray is an instance that nobody has registered.
+type Stray struct {
+	Observed guard.Observed
+	// Was is its lease that has ended; nil where it never had one.
+	Was *guard.Lease
+}
+
+// expected looks for the instance that a lease was registered for. It is found by
+// the tag with the lease's ID, at any time, or by its name where it was created in
+// the time that was given; one that could be another lease's is nobody's. Once that
+// time is over it is missing, and when the lease runs out there is nothing to wait
+// for.
+func expected(r Rules, f Facts) Outcome {
+	if f.Awaiting == nil || f.Lease == nil || f.Lease.Status != guard.LeaseExpected || f.Lease.Expect == nil {
+		return Outcome{}
+	}
+	strays, how := f.candidates()
+	why := ""
+	if len(strays) == 1 {
+		if why = f.refused(strays[0].Observed); why == "" {
+			return Outcome{Booking: f.seen(strays[0], how)}
+		}
+		why = fmt.Sprintf("%s looks like it, and guard may not act on that: %s", strays[0].Observed.Resource.ID, why)
+	}
+	l := *f.Lease
+	if end := l.ExpiresAt; !end.IsZero() && !f.At.Before(end) {
+		return Outcome{Booking: f.neverCame(end)}
+	}
+	if len(strays) > 1 {
+		names := make([]string, len(strays))
+		for i, s := range strays {
+			names[i] = s.Observed.Resource.ID.String()
+		}
+		why = "more than one could be it, so guard does not guess: " + list(names)
+	}
+	if why == "" && f.At.Before(l.Expect.Until) {
+		return Outcome{Next: earliest(f.after(l.ExpiresAt), l.Expect.Until)}
+	}
+	v := f.verdict(guard.RuleExpectedMissing, l.Expect.Until)
+	v.Stages = []Stage{{Name: "missing", Title: fmt.Sprintf("%s: it was expected until %s and was not seen", f.name(), f.stamp(l.Expect.Until))}}
+	if why != "" {
+		v.Since = f.At
+		v.Stages = []Stage{{Name: why, Title: fmt.Sprintf("%s: not found yet: %s", f.name(), why)}}
+	}
+	v.Stages[0].Lines = []string{
+		fmt.Sprintf("Purpose: %s. Owner: %s. Registered at %s.", orNone(l.Purpose), orNone(l.Owner), f.stamp(l.RegisteredAt)),
+		fmt.Sprintf("guard knows it for sure by the tag %s=%s.", guard.TagLease, l.ID),
+		"If it is there: guard register ACCOUNT/ID claims it.",
+	}
+	next := f.after(l.ExpiresAt)
+	if f.At.Before(l.Expect.Until) {
+		next = earliest(next, l.Expect.Until)
+	}
+	return Outcome{Verdicts: []Verdict{v}, Next: next}
+}
+
+// candidates are the instances that the lease may be of, and how they are known.
+func (f Facts) candidates() (out []Stray, how string) {
+	for _, s := range f.Awaiting.Seen {
+		if s.Observed.Resource.Tags[guard.TagLease] == f.Lease.ID {
+			out = append(out, s)
+		}
+	}
+	if len(out) > 0 {
+		return out, "its tag " + guard.TagLease
+	}
+	for _, s := range f.Awaiting.Seen {
+		if !named(*f.Lease, s.Observed.Resource) {
+			continue
+		}
+		out = append(out, s)
+		for _, o := range f.Awaiting.Others {
+			if named(o, s.Observed.Resource) {
+				out = append(out, s) // another lease's as well: that is more than one
+				break
+			}
+		}
+	}
+	return out, "its name, and when it was created"
+}
+
+// named reports whether an instance is what a lease expects by its name and by when
+// it was created. A provider that does not tell that tells too little.
+func named(l guard.Lease, r guard.Resource) bool {
+	e := l.Expect
+	if e == nil || e.Name == "" || r.Name != e.Name || r.Created.IsZero() || r.Tags[guard.TagLease] != "" {
+		return false
+	}
+	return !r.Created.Before(e.From.Add(-presence.CreationTolerance)) && !r.Created.After(e.Until)
+}
+
+// refused is why an instance cannot be registered; "" where it can.
+func (f Facts) refused(o guard.Observed) string {
+	f.Observed = &o
+	return f.Untouchable()
+}
+
+// seen turns the lease into that of the instance.
+func (f Facts) seen(s Stray, how string) *Booking {
+	r := s.Observed.Resource
+	l := *f.Lease
+	l.Resource, l.ResourceCreated, l.Identity = r.ID, r.Created, s.Observed.Identity
+	l.Expect, l.Status, l.UpdatedAt, l.UpdatedBy = nil, status(r), f.At, "guard"
+	if s.Was != nil {
+		l = Follow(l, *s.Was)
+	}
+	until := "without an end"
+	if !l.ExpiresAt.IsZero() {
+		until = "until " + f.stamp(l.ExpiresAt)
+	}
+	return &Booking{Lease: l, Verb: "seen", Text: fmt.Sprintf("%s is what %s registered ahead, by %s", r.ID, orNone(l.Owner), how),
+		Say: &Stage{Name: "seen", Title: fmt.Sprintf("%s (%s): it is here; registered %s", r.ID, orNone(l.Purpose), until),
+			Lines: []string{fmt.Sprintf("It is known by %s. Owner: %s.", how, orNone(l.Owner))}}}
+}
+
+// neverCame ends a lease of what nobody ever saw.
+func (f Facts) neverCame(end time.Time) *Booking {
+	l := *f.Lease
+	l.Status, l.EndedAt, l.UpdatedAt, l.UpdatedBy = guard.LeaseGone, end, f.At, "guard"
+	title := f.name() + ": its time is up, and it was never seen"
+	return &Booking{Lease: l, Verb: "ended", Text: "its time is up, and it was never seen",
+		Say: &Stage{Name: "ended", Title: title, Lines: []string{
+			fmt.Sprintf("Purpose: %s. Owner: %s. Registered at %s; its time ended at %s.", orNone(l.Purpose), orNone(l.Owner), f.stamp(l.RegisteredAt), f.stamp(end)),
+			"guard waits for it no longer.",
+		}}}
+}

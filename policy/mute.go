@@ -1,0 +1,101 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"guard"
+)
+
+// Vetoable are the rules that do something, so that a veto can keep them from it. A
+// ceiling does something, too, and heeds none.
+func Vetoable() []guard.Rule {
+	return []guard.Rule{guard.RuleExpired, guard.RuleBudgetExceeded, guard.RuleUnregistered}
+}
+
+// vetoed is the veto in force against a rule; nil where there is none.
+func (f Facts) vetoed(rule guard.Rule) *guard.Mute {
+	i := slices.IndexFunc(f.Mutes, func(m guard.Mute) bool { return m.Kind == guard.Veto && m.Rule == rule && m.At(f.At) })
+	if i < 0 {
+		return nil
+	}
+	return &f.Mutes[i]
+}
+
+// Vetoed is what people are told of a veto in force against what a cause stands for;
+// "" where there is none.
+func (f Facts) Vetoed(cause guard.Cause) string {
+	rule := map[guard.Cause]guard.Rule{guard.CauseExpiry: guard.RuleExpired, guard.CauseBudget: guard.RuleBudgetExceeded}[cause]
+	if v := f.vetoed(rule); v != nil {
+		return f.vetoWord(*v)
+	}
+	return ""
+}
+
+// Snoozed reports whether nothing is said of the subject that is not urgent.
+func (f Facts) Snoozed() bool {
+	return slices.ContainsFunc(f.Mutes, func(m guard.Mute) bool { return m.Kind == guard.Snooze && m.At(f.At) })
+}
+
+// mutesEnd is when the first mute in force ends; zero where there is none.
+func (f Facts) mutesEnd() time.Time {
+	var next time.Time
+	for _, m := range f.Mutes {
+		if m.At(f.At) {
+			next = earliest(next, m.Until)
+		}
+	}
+	return next
+}
+
+func (f Facts) vetoWord(v guard.Mute) string {
+	word := fmt.Sprintf("%s vetoed the rule %s until %s", orNone(v.By), v.Rule, f.stamp(v.Until))
+	if v.Reason != "" {
+		word += ": " + v.Reason
+	}
+	return word
+}
+
+// muteLines are the mutes in force, for people.
+func (f Facts) muteLines() []string {
+	var lines []string
+	for _, m := range f.Mutes {
+		switch {
+		case !m.At(f.At):
+		case m.Kind == guard.Veto:
+			lines = append(lines, upper(f.vetoWord(m))+".")
+		case m.Kind == guard.Snooze:
+			lines = append(lines, fmt.Sprintf("%s snoozed it until %s: only what is urgent is told, and each release.", upper(orNone(m.By)), f.stamp(m.Until)))
+		}
+	}
+	return lines
+}
+
+// quiet is a limit under a veto that does not end soon: what is coming, or is due, is
+// shown, and nothing is done about it. A grace before the veto ends the limit has its
+// say again, so that people hear first.
+func (l limit) quiet(r Rules, f Facts, v guard.Mute, lead time.Duration) Outcome {
+	wakes := v.Until.Add(-f.grace(r))
+	notice := l.due.Add(-lead)
+	if f.At.Before(notice) {
+		return Outcome{Next: earliest(notice, f.after(wakes))}
+	}
+	limit := fmt.Sprintf("%s at %s", l.coming, f.stamp(l.at))
+	if !f.At.Before(l.at) {
+		limit = fmt.Sprintf("%s since %s", l.reached, f.stamp(l.at))
+	}
+	out := f.verdict(l.rule, f.began(notice))
+	out.Facts = append(out.Facts, f.limitFacts(r, l, v.Until)...)
+	lines := append([]string{fmt.Sprintf("Purpose: %s. Owner: %s.", orNone(f.Lease.Purpose), orNone(f.Lease.Owner)), upper(f.vetoWord(v)) + "."}, f.costLines()...)
+	next := wakes
+	for _, w := range offsets(lead, l.warn) {
+		at := l.due.Add(-w)
+		if f.At.Before(at) {
+			next = earliest(next, at)
+			continue
+		}
+		out.Stages = append(out.Stages, Stage{Name: "warn " + span(w), Title: f.name() + ": " + limit + "; guard does nothing about it", Lines: lines})
+	}
+	return Outcome{Verdicts: []Verdict{out}, Next: next}
+}
