@@ -28,10 +28,11 @@ type judged struct {
 }
 
 // job is what is written in one transaction: one subject, or several that share
-// a message.
+// a message, or what guard does to one lease by itself.
 type job struct {
 	subjects []judged
 	rule     guard.Rule // what they share; "" for one alone
+	booking  bool
 }
 
 // compare judges what is due and returns those subjects in which something is to
@@ -46,8 +47,9 @@ func (l *Loop) compare(ctx context.Context, x *index, m moment) ([]job, error) {
 		}
 		w := newWatch(l, v, m)
 		groups := map[string]job{}
+		var bookings []job // after what is told of them
 		for _, s := range x.due(m.now) {
-			f, open, k, err := w.facts(s, x.family[s.key], x.open[s.account])
+			f, open, k, err := w.facts(s, x)
 			if err != nil {
 				return err
 			}
@@ -55,8 +57,16 @@ func (l *Loop) compare(ctx context.Context, x *index, m moment) ([]job, error) {
 			x.wait(s, out.Next)
 			l.judgements++
 			c := l.change(f, open, out)
+			if out.Booking != nil {
+				bookings = append(bookings, job{subjects: []judged{{s, k}}, booking: true})
+			}
 			if c.empty() {
-				delete(x.stale, s)
+				if out.Booking == nil {
+					delete(x.stale, s)
+				}
+				if s.lease != "" {
+					x.drop(s)
+				}
 				continue
 			}
 			rule, ok := c.grouped()
@@ -72,6 +82,7 @@ func (l *Loop) compare(ctx context.Context, x *index, m moment) ([]job, error) {
 		for _, name := range slices.Sorted(maps.Keys(groups)) {
 			jobs = append(jobs, shared(groups[name])...)
 		}
+		jobs = append(jobs, bookings...)
 		x.judged = m.now
 		return nil
 	})
@@ -99,17 +110,24 @@ type watch struct {
 	src    source
 	m      moment
 	scopes map[string][]guard.ScopeStatus // by account, once read
+	anew   bool                           // ceilings are solved by the present rules, whatever the plan says
+	strays map[string][]string            // keys of what nobody registered, by account, once read
 }
 
 func newWatch(l *Loop, v *store.View, m moment) *watch {
-	return &watch{l: l, v: v, src: fromView(v), m: m, scopes: map[string][]guard.ScopeStatus{}}
+	return &watch{l: l, v: v, src: fromView(v), m: m, scopes: map[string][]guard.ScopeStatus{}, strays: map[string][]string{}}
 }
 
-// facts gathers all facts about a subject, and its open findings. Family is the
-// keys of a resource's children, leases how many are open in its account.
-func (w *watch) facts(s *subject, family []string, leases int) (policy.Facts, []guard.Finding, known, error) {
-	k := known{leases: leases}
+// facts gathers all facts about a subject, and its open findings.
+func (w *watch) facts(s *subject, x *index) (policy.Facts, []guard.Finding, known, error) {
+	k := known{leases: x.open[s.account]}
 	var err error
+	if s.lease != "" {
+		if k.strays, err = w.straysOf(s.account); err != nil {
+			return policy.Facts{}, nil, k, err
+		}
+		k.others = slices.Sorted(maps.Keys(x.awaited[s.account]))
+	}
 	if k.scopes, err = w.scopesOf(s.account); err != nil {
 		return policy.Facts{}, nil, k, err
 	}
@@ -123,7 +141,7 @@ func (w *watch) facts(s *subject, family []string, leases int) (policy.Facts, []
 		// as the meter says.
 		lease := f.Lease.ID
 		segments = slices.DeleteFunc(slices.Clone(segments), func(s guard.Segment) bool { return s.Lease != "" && s.Lease != lease })
-		family = slices.Concat(family, f.Plan.Family)
+		family := slices.Concat(x.family[s.key], f.Plan.Family)
 		slices.Sort(family)
 		for _, key := range slices.Compact(family) {
 			m, _, err := w.v.Metered.Get(key)
@@ -135,6 +153,9 @@ func (w *watch) facts(s *subject, family []string, leases int) (policy.Facts, []
 	}
 	k.spend = w.l.spent(f, segments)
 	f.Spend = k.spend
+	if w.anew && f.Lease != nil && f.Lease.Status.Open() {
+		f.Plan = w.l.ceilings(f, segments)
+	}
 	return f, open, k, nil
 }
 
@@ -153,6 +174,29 @@ func (w *watch) scopesOf(account string) ([]guard.ScopeStatus, error) {
 	return out, nil
 }
 
+// straysOf are the keys of the live instances of an account that nobody registered.
+func (w *watch) straysOf(account string) ([]string, error) {
+	if have, ok := w.strays[account]; ok {
+		return have, nil
+	}
+	var out []string
+	for o, err := range w.v.Observed.All(account + "/" + string(guard.Instance) + "/") {
+		if err != nil {
+			return nil, err
+		}
+		key := observedKey(o)
+		lease, leased, err := w.v.LeaseOf(key)
+		if err != nil {
+			return nil, err
+		}
+		if stray(o, lease, leased) {
+			out = append(out, key)
+		}
+	}
+	w.strays[account] = out
+	return out, nil
+}
+
 // apply writes the jobs. Each is judged again inside its transaction, on what is
 // there then: somebody may have extended a lease meanwhile.
 func (l *Loop) apply(ctx context.Context, jobs []job, m moment) error {
@@ -167,7 +211,13 @@ func (l *Loop) apply(ctx context.Context, jobs []job, m moment) error {
 			if err != nil {
 				return err
 			}
-			c := l.change(f, open, policy.Evaluate(l.Rules, f))
+			out := policy.Evaluate(l.Rules, f)
+			c := l.change(f, open, out)
+			if jobs[i].booking {
+				if c = l.booked(f, out.Booking, open); c.lease != nil {
+					kicks["meter"], kicks["observe/"+s.account] = true, true
+				}
+			}
 			if len(c.told) > 0 {
 				kicks["notify"] = true
 			}

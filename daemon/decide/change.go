@@ -16,6 +16,7 @@ type change struct {
 	put     []guard.Finding
 	closed  []guard.Finding
 	release *guard.Release
+	lease   *guard.Lease
 	told    []told
 	entries []guard.JournalEntry
 }
@@ -28,7 +29,7 @@ type told struct {
 }
 
 func (c change) empty() bool {
-	return len(c.put) == 0 && len(c.closed) == 0 && c.release == nil && len(c.told) == 0 && len(c.entries) == 0
+	return len(c.put) == 0 && len(c.closed) == 0 && c.release == nil && c.lease == nil && len(c.told) == 0 && len(c.entries) == 0
 }
 
 // grouped returns the rule, where the change is one newly opened finding that
@@ -122,7 +123,8 @@ func (l *Loop) still(f policy.Facts, v policy.Verdict, o guard.Finding, c *chang
 		fresh = false
 		said = slices.DeleteFunc(said, func(name string) bool { return !slices.Contains(o.Said, name) })
 	}
-	if !fresh && slices.Equal(said, o.Said) && v.Urgent == o.Urgent && v.Lease == o.Lease {
+	retitled := len(f.Mutes) > 0 && o.Title != last.Title // what is shown says whether guard acts
+	if !fresh && !retitled && slices.Equal(said, o.Said) && v.Urgent == o.Urgent && v.Lease == o.Lease {
 		return
 	}
 	// What is not reached any more may be said again when it is.
@@ -143,6 +145,30 @@ func (l *Loop) over(f policy.Facts, o guard.Finding, c *change) {
 	if !policy.EndsQuietly(o) && len(o.Said) > 0 && (o.Urgent || !f.Snoozed()) {
 		c.told = append(c.told, told{o.ID, "over", policy.Over(o, f.At, l.Zone), false})
 	}
+}
+
+// booked is what guard does to a lease by itself. What was open about the wait for
+// its instance is over with it.
+func (l *Loop) booked(f policy.Facts, b *policy.Booking, open []guard.Finding) change {
+	var c change
+	if b == nil {
+		return c
+	}
+	about := f.Subject()
+	if !b.Lease.Resource.IsZero() {
+		about = b.Lease.Resource.String()
+	}
+	c.lease = &b.Lease
+	c.entries = []guard.JournalEntry{{At: f.At, Who: "guard", Verb: b.Verb, Subject: about, Lease: b.Lease.ID, Text: b.Text}}
+	if s := b.Say; s != nil {
+		c.told = []told{{b.Lease.ID, s.Name, policy.Told(guard.Finding{Resource: b.Lease.Resource}, *s, f.At), false}}
+	}
+	if f.Awaiting != nil {
+		for _, o := range open {
+			l.over(f, o, &c)
+		}
+	}
+	return c
 }
 
 func names(stages []policy.Stage) []string {
@@ -187,6 +213,11 @@ func (l *Loop) write(tx *store.Tx, c change) error {
 			put = tx.EndRelease
 		}
 		if err := put(*r); err != nil {
+			return err
+		}
+	}
+	if c.lease != nil {
+		if err := tx.Leases.Put(*c.lease); err != nil {
 			return err
 		}
 	}

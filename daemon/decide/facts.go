@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"slices"
 	"time"
 
 	"guard"
@@ -19,16 +20,18 @@ type source struct {
 	release  func(key string) (guard.Release, bool, error)
 	account  func(name string) (guard.AccountStatus, bool, error)
 	finding  func(key string) (guard.Finding, bool, error)
+	mute     func(key string) (guard.Mute, bool, error)
+	byID     func(lease string) (guard.Lease, bool, error)
 }
 
 func fromTx(tx *store.Tx) source {
 	return source{observed: tx.Observed.Get, metered: tx.Metered.Get, lease: tx.LeaseOf, plan: tx.Plans.Get,
-		release: tx.Releases.Get, account: tx.Accounts.Get, finding: tx.Findings.Get}
+		release: tx.Releases.Get, account: tx.Accounts.Get, finding: tx.Findings.Get, mute: tx.Mutes.Get, byID: tx.Leases.Get}
 }
 
 func fromView(v *store.View) source {
 	return source{observed: v.Observed.Get, metered: v.Metered.Get, lease: v.LeaseOf, plan: v.Plans.Get,
-		release: v.Releases.Get, account: v.Accounts.Get, finding: v.Findings.Get}
+		release: v.Releases.Get, account: v.Accounts.Get, finding: v.Findings.Get, mute: v.Mutes.Get, byID: v.Leases.Get}
 }
 
 // known is what of a subject's facts a transaction cannot read, since it may not
@@ -37,6 +40,9 @@ type known struct {
 	spend  policy.Spend
 	scopes []guard.ScopeStatus
 	leases int // open ones of an account
+	// strays and others are the keys of what an expected lease may be of, and the IDs
+	// of the other leases that may be of it.
+	strays, others []string
 }
 
 // moment is when, and by which clock, is judged.
@@ -54,6 +60,8 @@ func (l *Loop) gather(src source, m moment, s *subject, k known) (policy.Facts, 
 	case s.resource():
 		f, err = l.facts(src, s.key, s.account, m.now)
 		f.Spend, f.Scopes = k.spend, k.scopes
+	case s.lease != "":
+		f, err = l.awaited(src, s, k, m.now)
 	case s.account != "":
 		f = policy.Facts{At: m.now, Zone: l.Zone, Deployment: l.Ledger.Deployment(), Scopes: k.scopes, Leases: k.leases}
 		err = l.aboutAccount(src, s.account, &f)
@@ -119,7 +127,89 @@ func (l *Loop) facts(src source, key string, account string, now time.Time) (pol
 	} else if ok {
 		f.Release = &r
 	}
+	f.Mutes, err = mutes(src, f.Subject())
+	return f, err
+}
+
+// mutes are those on a subject.
+func mutes(src source, subject string) ([]guard.Mute, error) {
+	var out []guard.Mute
+	for _, m := range slices.Concat([]guard.Mute{{Kind: guard.Snooze, Subject: subject}}, vetoes(subject)) {
+		have, ok, err := src.mute(m.Key())
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			out = append(out, have)
+		}
+	}
+	return out, nil
+}
+
+// vetoes are all that there can be on a subject, for their keys.
+func vetoes(subject string) []guard.Mute {
+	rules := policy.Vetoable()
+	out := make([]guard.Mute, len(rules))
+	for i, r := range rules {
+		out[i] = guard.Mute{Kind: guard.Veto, Subject: subject, Rule: r}
+	}
+	return out
+}
+
+// awaited gathers what is known about the lease of an instance that nobody has seen,
+// or had not when it was last judged.
+func (l *Loop) awaited(src source, s *subject, k known, now time.Time) (policy.Facts, error) {
+	f := policy.Facts{At: now, Zone: l.Zone, Deployment: l.Ledger.Deployment(), Awaiting: &policy.Awaiting{Name: s.key}}
+	if err := l.aboutAccount(src, s.account, &f); err != nil {
+		return f, err
+	}
+	f.Account = seen(f.Account)
+	lease, ok, err := src.byID(s.lease)
+	if err != nil || !ok {
+		return f, err
+	}
+	f.Lease = &lease
+	if f.Mutes, err = mutes(src, s.key); err != nil || !waits(lease) {
+		return f, err
+	}
+	for _, key := range k.strays {
+		o, ok, err := src.observed(key)
+		if err != nil {
+			return f, err
+		}
+		was, leased, err := src.lease(key)
+		if err != nil {
+			return f, err
+		}
+		if !ok || !stray(o, was, leased) {
+			continue
+		}
+		s := policy.Stray{Observed: o}
+		if leased {
+			s.Was = &was
+		}
+		f.Awaiting.Seen = append(f.Awaiting.Seen, s)
+	}
+	for _, id := range k.others {
+		o, ok, err := src.byID(id)
+		if err != nil {
+			return f, err
+		}
+		if ok && waits(o) && o.ID != lease.ID {
+			f.Awaiting.Others = append(f.Awaiting.Others, o)
+		}
+	}
 	return f, nil
+}
+
+// waits reports a lease of an instance that nobody has seen yet.
+func waits(l guard.Lease) bool {
+	return l.Status == guard.LeaseExpected && l.Resource.IsZero() && l.Expect != nil
+}
+
+// stray reports a live instance that nobody has registered, nor guard adopted.
+func stray(o guard.Observed, lease guard.Lease, leased bool) bool {
+	return o.Live() && o.Resource.ID.Kind == guard.Instance && o.Resource.State != guard.StateReleasing && !(leased && lease.Status.Open())
 }
 
 func (l *Loop) aboutAccount(src source, account string, f *policy.Facts) error {

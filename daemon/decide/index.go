@@ -28,16 +28,19 @@ type index struct {
 	findings map[string]string              // open ones: the key of the subject, by their own
 	accounts map[string]guard.AccountStatus // what resources' facts have of them, by name
 	family   map[string][]string            // by an instance's key: its children's keys
+	awaited  map[string]map[string]*subject // leases of what nobody has seen yet, by account and lease
 	live     map[string]int                 // live instances by account
 	open     map[string]int                 // open leases by account
 }
 
-// subject is one thing that is judged: a resource, an account or guard itself.
+// subject is one thing that is judged: a resource, the lease of an instance that
+// nobody has seen yet, an account or guard itself.
 type subject struct {
-	// key is the resource's, or the account's name, or "" for guard itself. No
-	// account's name has the slashes of a resource's key.
+	// key is the resource's, or ACCOUNT/LEASE, or the account's name, or "" for guard
+	// itself. A resource's key has two slashes at least, and a lease's one.
 	key     string
 	account string // "" for guard itself
+	lease   string // the ID of one that is waited for; "" for all others
 	next    time.Time
 	pos     int // in the queue; -1 outside
 
@@ -47,18 +50,18 @@ type subject struct {
 	leases   int    // that name it
 }
 
-func (s *subject) resource() bool { return s.key != s.account }
+func (s *subject) resource() bool { return s.key != s.account && s.lease == "" }
 
 // leaseRef is what is known of a lease.
 type leaseRef struct {
 	key, account string
-	open         bool
+	open, waits  bool
 }
 
 func newIndex(at guard.Instant) *index {
 	x := &index{read: at, subjects: map[string]*subject{}, stale: map[*subject]bool{}, leases: map[string]leaseRef{},
 		findings: map[string]string{}, accounts: map[string]guard.AccountStatus{}, family: map[string][]string{},
-		live: map[string]int{}, open: map[string]int{}}
+		awaited: map[string]map[string]*subject{}, live: map[string]int{}, open: map[string]int{}}
 	x.stale[x.add("", "")] = true
 	return x
 }
@@ -77,6 +80,7 @@ func (x *index) fold(v *store.View) error {
 		func() error { return each(x, v.Observed, x.observe, observedKey) },
 		func() error { return each(x, v.Leases, x.lease, func(l guard.Lease) string { return l.ID }) },
 		func() error { return each(x, v.Findings, x.finding, guard.Finding.Key) },
+		func() error { return each(x, v.Mutes, x.mute, guard.Mute.Key) },
 		func() error {
 			return changes(x, v.Metered, func(key string) {
 				x.touch(key)
@@ -165,7 +169,27 @@ func (x *index) observe(key string, o guard.Observed, ok bool) {
 	for _, child := range x.family[key] {
 		x.touch(child) // they are judged by what became of it
 	}
+	x.look(account)
 	x.drop(s)
+}
+
+// look has the leases judged that wait for an instance of an account.
+func (x *index) look(account string) {
+	for _, s := range x.awaited[account] {
+		x.stale[s] = true
+	}
+}
+
+// mute touches what is muted: of whatever kind that is, which people do not say.
+func (x *index) mute(key string, _ guard.Mute, _ bool) {
+	_, rest, _ := strings.Cut(key, "|")
+	about := rest[:max(strings.LastIndex(rest, "|"), 0)]
+	x.touch(about)
+	if account, id, ok := guard.ParseID(about); ok {
+		for _, kind := range guard.Kinds {
+			x.touch(guard.ResourceID{Account: account, Kind: kind, ID: id}.Key())
+		}
+	}
 }
 
 // leave takes a child out of its family.
@@ -183,6 +207,9 @@ func (x *index) lease(id string, l guard.Lease, ok bool) {
 	var now leaseRef
 	if ok {
 		now = leaseRef{key: l.Resource.Key(), account: l.Resource.Account, open: l.Status.Open()}
+		if now.waits = l.Resource.IsZero(); now.waits {
+			now.key = l.Resource.Account + "/" + l.ID
+		}
 	}
 	was := x.leases[id]
 	x.leases[id] = now
@@ -200,16 +227,41 @@ func (x *index) lease(id string, l guard.Lease, ok bool) {
 		x.touch(now.account)
 	}
 	if now.key != was.key {
-		if ok && !l.Resource.IsZero() {
+		if ok {
 			x.add(now.key, now.account).leases++
 		}
-		if s := x.subjects[was.key]; s != nil && s.resource() {
+		if s := x.subjects[was.key]; s != nil && s.key != s.account {
 			s.leases--
 			x.touch(was.key)
-			x.drop(s)
+			if s.lease == "" {
+				x.drop(s)
+			} // else what is open about it is judged first
 		}
 	}
+	if was.waits {
+		delete(x.awaited[was.account], id)
+	}
+	x.await(id, now)
 	x.touch(now.key)
+	if !now.waits && (was.open != now.open || was.key != now.key) {
+		x.look(now.account) // what it was of, or is of now, may be what another waits for
+	}
+}
+
+// await keeps the leases that wait for an instance.
+func (x *index) await(id string, now leaseRef) {
+	if !now.waits {
+		return
+	}
+	s := x.subjects[now.key]
+	if s.lease = id; !now.open {
+		return
+	}
+	if x.awaited[now.account] == nil {
+		x.awaited[now.account] = map[string]*subject{}
+	}
+	x.awaited[now.account][id] = s
+	x.look(now.account) // two may wait for the same
 }
 
 func (x *index) account(name string, a guard.AccountStatus, ok bool) {
@@ -268,6 +320,7 @@ func (x *index) drop(s *subject) {
 	x.wait(s, time.Time{})
 	delete(x.stale, s)
 	delete(x.subjects, s.key)
+	delete(x.awaited[s.account], s.lease)
 }
 
 // wait sets when a subject is judged again by itself; zero: never.
@@ -284,8 +337,8 @@ func (x *index) wait(s *subject, next time.Time) {
 	}
 }
 
-// due is what is to be judged at a time: resources by key, then accounts, then
-// guard itself.
+// due is what is to be judged at a time: resources by key, then what is waited for,
+// then accounts, then guard itself.
 func (x *index) due(now time.Time) []*subject {
 	for len(x.queue) > 0 && !x.queue[0].next.After(now) {
 		x.stale[x.queue[0]] = true
@@ -303,10 +356,12 @@ func (s *subject) class() int {
 	switch {
 	case s.resource():
 		return 0
-	case s.account != "":
+	case s.lease != "":
 		return 1
+	case s.account != "":
+		return 2
 	}
-	return 2
+	return 3
 }
 
 // next is when the first subject is judged again by itself; zero: none.

@@ -89,6 +89,8 @@ func (l *Loop) withdraw(f policy.Facts, r guard.Release, c *change) {
 		why = "it is protected"
 	case !f.Lease.HeldUntil(f.At).IsZero():
 		why = fmt.Sprintf("it is held until %s", policy.Stamp(f.Lease.HeldUntil(f.At), l.Zone))
+	case f.Vetoed(r.Cause) != "":
+		why = f.Vetoed(r.Cause)
 	case f.Lease.UpdatedAt.After(r.PlannedAt):
 		why = "its limits were changed by " + f.Lease.UpdatedBy
 	}

@@ -23,7 +23,9 @@ func (l *Loop) Why(ctx context.Context, at guard.Instant, id guard.ResourceID) (
 		if err != nil {
 			return err
 		}
-		f, open, _, err = newWatch(l, v, m).facts(&subject{key: id.Key(), account: id.Account}, family, 0)
+		x := newIndex(guard.Instant{})
+		x.family[id.Key()] = family
+		f, open, _, err = newWatch(l, v, m).facts(&subject{key: id.Key(), account: id.Account}, x)
 		return err
 	})
 	if err != nil {

@@ -42,7 +42,7 @@ func (w *twins) put(fn func(tx *store.Tx) error) {
 func (w *twins) run() {
 	b := w.anew
 	b.loop = New(Config{Ledger: b.ledger, Account: b.loop.account, Sweep: b.loop.sweep})
-	w.remembers.loop.over, w.remembers.sweeps, w.anew.sweeps = 0, 0, 0
+	w.remembers.loop.rules.PriceChanged.Over, w.remembers.sweeps, w.anew.sweeps = 0, 0, 0
 	var next [2]guard.Instant
 	for i, b := range []*bench{w.remembers, w.anew} {
 		var err error

@@ -33,7 +33,7 @@ type Config struct {
 type Loop struct {
 	ledger  *store.Ledger
 	account func(string) (*providers.Account, bool)
-	over    int
+	rules   policy.Rules
 	kick    func(string)
 	sweep   func(string)
 	log     *slog.Logger
@@ -48,7 +48,7 @@ type work struct{ folded, solved int }
 
 // New makes a meter.
 func New(c Config) *Loop {
-	l := &Loop{ledger: c.Ledger, account: c.Account, over: c.Rules.PriceChanged.Over, kick: c.Kick, sweep: c.Sweep, log: c.Log}
+	l := &Loop{ledger: c.Ledger, account: c.Account, rules: c.Rules, kick: c.Kick, sweep: c.Sweep, log: c.Log}
 	if l.kick == nil {
 		l.kick = func(string) {}
 	}

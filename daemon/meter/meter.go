@@ -143,7 +143,7 @@ func (r *run) input(o guard.Observed, m guard.Metered, s share) (spend.Input, bo
 		return spend.Input{}, false
 	}
 	return spend.Input{Observed: o, Metered: m, Lease: s.lease.ID, Since: s.since, Taken: s.taken,
-		Price: s.lease.Price, Truths: a.Provider.Truths(), Poll: a.Poll, Read: r.read(o), At: r.at.Wall, Over: r.over}, true
+		Price: s.lease.Price, Truths: a.Provider.Truths(), Poll: a.Poll, Read: r.read(o), At: r.at.Wall, Over: r.rules.PriceChanged.Over}, true
 }
 
 // read is when a resource was last read and was as the ledger says: every

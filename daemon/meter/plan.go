@@ -145,6 +145,9 @@ func (r *run) solved(lease guard.Lease, f family, old guard.Plan, known bool) gu
 			Basis: lease.ExpiresAt.UTC().Format(time.RFC3339)}
 		next.Deadlines = append(next.Deadlines, spend.Settle(before(old, d.Reason), d, f.sight))
 	}
+	if d, ok := r.ceiling(lease, f, old, known); ok {
+		next.Deadlines = append(next.Deadlines, d)
+	}
 	if !lease.Budget.IsSet() {
 		next.Unknown = spend.Lines(spend.Spent(f.segs, at).Unknown)
 		return next
@@ -154,16 +157,36 @@ func (r *run) solved(lease guard.Lease, f family, old guard.Plan, known bool) gu
 		d.Basis = lease.BudgetBasis()
 		was := before(old, d.Reason)
 		if was == nil && known && (lease.UpdatedBy == "guard" || !lease.UpdatedAt.After(old.SolvedAt)) {
-			// There was a plan, and no crossing in sight: it comes from farther
-			// away than anything.
-			far := d
-			far.Limit, far.Due = at.Add(spend.Horizon), at.Add(spend.Horizon)
-			far.Stood, far.Furthest = at, far.Due
-			was = &far
+			was = far(d, at) // there was a plan, and no crossing in sight
 		}
 		next.Deadlines = append(next.Deadlines, spend.Settle(was, d, f.sight))
 	}
 	return next
+}
+
+// ceiling is the deadline of the ceiling that a lease reaches first. A configuration
+// that moves it is no word of a person about this lease: it wants a second reading
+// and notice, as every odd move does (law 8).
+func (r *run) ceiling(lease guard.Lease, f family, old guard.Plan, known bool) (guard.Deadline, bool) {
+	d, ok := r.rules.Ceiling(lease, f.segs, r.lead(lease.Resource.Account), r.at.Wall)
+	if !ok {
+		return d, false
+	}
+	was := before(old, d.Reason)
+	if was == nil && known {
+		was = far(d, r.at.Wall)
+	}
+	if was != nil {
+		was.Basis = d.Basis
+	}
+	return spend.Settle(was, d, f.sight), true
+}
+
+// far is a deadline that comes from farther away than anything.
+func far(d guard.Deadline, at time.Time) *guard.Deadline {
+	d.Limit, d.Due = at.Add(spend.Horizon), at.Add(spend.Horizon)
+	d.Stood, d.Furthest = at, d.Due
+	return &d
 }
 
 func before(p guard.Plan, reason guard.DeadlineReason) *guard.Deadline {
