@@ -37,11 +37,6 @@ type Ledger struct {
 	Path    string
 }
 
-// Listen says where the API is served.
-type Listen struct {
-	Unix string // the socket's path
-}
-
 // Account is one configured credential.
 type Account struct {
 	Name       string

@@ -36,10 +36,9 @@ func Load(data []byte, name string, providers map[string]SectionDecoder, env fun
 		File:     name,
 		Mode:     guard.Mode(f.Mode),
 		Ledger:   Ledger{f.Ledger.Backend, d.path(f.Ledger.Path)},
-		Listen:   Listen{d.path(string(f.Listen))},
 		TimeZone: f.TimeZone.Location,
 	}
-	d.socket(c.Listen.Unix)
+	c.Listen = d.listen(f)
 	c.Rules = d.rules(f, rules)
 	c.Slack = d.slack(f.Notify.Slack)
 	c.Accounts = d.accounts(f.Accounts, c, providers)
@@ -55,7 +54,7 @@ func defaultFile(r policy.Rules) file {
 	f := file{
 		Mode:     mode(guard.Observe),
 		Ledger:   ledger{"bolt", "/var/lib/guard/ledger.db"},
-		Listen:   "/run/guard/guard.sock",
+		Listen:   listen{Unix: defaultSocket},
 		TimeZone: zone{time.UTC},
 		Protect:  protectFile{r.Protect.Tags},
 		Defaults: defaultsFile{r.Defaults.TTL, action(r.Defaults.OnLimit), r.Defaults.Grace},
@@ -131,15 +130,6 @@ func syntax(err error) (int, string) {
 // aside: after `token: |` that may be the token.
 var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.){2,}"`)
 
-// socket checks a path against what the kernel takes: sun_path of unix(7) holds
-// 108 bytes with the closing zero.
-func (d *decoder) socket(path string) {
-	const most = 107
-	if len(path) > most {
-		d.at("listen", "the socket's path has %d bytes, and a Unix socket takes %d: choose a shorter one", len(path), most)
-	}
-}
-
 // notes are said of a configuration that is right and may not be meant.
 func (d *decoder) notes(c *Config) []Problem {
 	var notes []Problem
@@ -148,6 +138,9 @@ func (d *decoder) notes(c *Config) []Problem {
 	}
 	if len(c.Accounts) == 0 {
 		note("accounts", "no account is configured: guard watches nothing")
+	}
+	if c.Listen.TCP == "" && c.Listen.Cert != "" {
+		note("tls", "tls is for tcp, and listen has no tcp:HOST:PORT")
 	}
 	if len(c.Rules.Protect.Tags) == 0 {
 		note("protect.tags", "protect.tags is empty: no tag protects an instance")

@@ -77,7 +77,7 @@ func Rehearse(r Rehearsal) (*Config, error) {
 		f.Accounts, listed = d.over(r.Over, f.Accounts, &f)
 	}
 	c := &Config{File: name, Mode: modeOf(f.Mode), Ledger: Ledger{f.Ledger.Backend, d.path(f.Ledger.Path)},
-		Listen: Listen{d.path(string(f.Listen))}, TimeZone: f.TimeZone.Location}
+		Listen: Listen{Unix: d.path(f.Listen.Unix)}, TimeZone: f.TimeZone.Location}
 	c.Rules = d.rules(f, rules)
 	c.Slack = d.slack(f.Notify.Slack)
 	decoders := maps.Clone(r.Providers)

@@ -98,23 +98,6 @@ func (l *ledger) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// listen is unix:PATH.
-type listen string
-
-func (l *listen) UnmarshalText(b []byte) error {
-	scheme, path, _ := strings.Cut(string(b), ":")
-	switch {
-	case scheme == "tcp":
-		return errors.New("listening on tcp is not supported yet: write unix:PATH")
-	case scheme != "unix" || path == "":
-		return errors.New("write unix:PATH, such as unix:/run/guard/guard.sock")
-	}
-	*l = listen(path)
-	return nil
-}
-
-func (*listen) list() string { return "listening in several places is not supported yet" }
-
 type zone struct{ *time.Location }
 
 func (z *zone) UnmarshalText(b []byte) error {

@@ -13,7 +13,8 @@ type (
 		Mode     mode         `yaml:"mode"`
 		Ledger   ledger       `yaml:"ledger"`
 		Listen   listen       `yaml:"listen"`
-		Group    later        `yaml:"socket_group"`
+		Group    string       `yaml:"socket_group"`
+		TLS      tlsFile      `yaml:"tls"`
 		TimeZone zone         `yaml:"time_zone"`
 		Accounts []account    `yaml:"accounts"`
 		Protect  protectFile  `yaml:"protect"`
