@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -75,7 +76,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	if err := d.begin(ctx, g, at); err != nil {
 		return nil, err
 	}
-	if err := d.adopt(ctx, g, at); err != nil {
+	if err := errors.Join(d.adopt(ctx, g, at), d.tellPause(ctx, at)); err != nil {
 		return nil, err
 	}
 	d.api = api.New(api.Options{
@@ -89,7 +90,12 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 		Location:     func() *time.Location { return d.gen.Load().config.TimeZone },
 		Channels:     func() []string { return d.gen.Load().channelNames() },
 		Why: func(ctx context.Context, at guard.Instant, id guard.ResourceID) ([]guard.Fact, []string, error) {
-			return d.gen.Load().decide.Why(ctx, at, id)
+			g := d.gen.Load()
+			facts, lines, err := g.decide.Why(ctx, at, id)
+			if p := g.standing.pause; p.On() && err == nil {
+				lines = append(lines, fmt.Sprintf("guard acts nowhere since %s, because %s, until somebody says guard resume.", policy.Stamp(p.Since, g.config.TimeZone), p.Why))
+			}
+			return facts, lines, err
 		},
 		Modes: api.Modes{Switch: d.Switch, Resume: d.Resume, Reload: d.ReloadBy,
 			Pause: func() guard.Pause { return d.gen.Load().standing.pause }},

@@ -108,6 +108,25 @@ func (w *world) boot() {
 	}
 }
 
+// copied is a backup of the ledger, and putBack makes one the ledger; no daemon
+// runs then.
+func (w *world) copied() *strings.Reader {
+	w.t.Helper()
+	var b bytes.Buffer
+	if err := w.backend.Backup(w.t.Context(), &b); err != nil {
+		w.t.Fatal(err)
+	}
+	return strings.NewReader(b.String())
+}
+
+func (w *world) putBack(backup *strings.Reader) {
+	w.t.Helper()
+	var err error
+	if w.backend, err = memory.Restore(backup); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func (w *world) tryBoot() error {
 	ctx := w.t.Context()
 	ledger, err := store.Open(ctx, w.backend, w.at)

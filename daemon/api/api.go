@@ -48,6 +48,8 @@ type Options struct {
 	// Why gives the facts behind what guard decides about a resource, and the
 	// reasoning in lines (decide).
 	Why func(ctx context.Context, at guard.Instant, id guard.ResourceID) ([]guard.Fact, []string, error)
+	// Modes switches where guard acts.
+	Modes Modes
 	// Backup writes a proven copy of the ledger to a file on the daemon's machine;
 	// nil where there is no such thing.
 	Backup func(ctx context.Context, path string) error
@@ -72,6 +74,9 @@ func New(o Options) http.Handler {
 	if o.Doubt == nil {
 		o.Doubt = func() bool { return false }
 	}
+	if o.Modes.Pause == nil {
+		o.Modes.Pause = func() guard.Pause { return guard.Pause{} }
+	}
 	if o.Channels == nil {
 		o.Channels = func() []string { return nil }
 	}
@@ -87,6 +92,10 @@ func New(o Options) http.Handler {
 	post(s, guard.Admin, "protect", "Keep guard from touching a resource", s.protect)
 	post(s, guard.Admin, "unprotect", "Let limits act again", s.unprotect)
 	post(s, guard.Operator, "release", "Order the release of resources", s.release)
+	post(s, guard.Admin, "enforce", "Let guard act in an account", s.enforce)
+	post(s, guard.Admin, "observe", "Make guard only watch an account", s.observe)
+	post(s, guard.Admin, "resume", "Let a paused guard act again", s.resume)
+	post(s, guard.Admin, "reload", "Read the configuration again", s.reload)
 	post(s, guard.Admin, "backup", "Copy the ledger to a file on the daemon's machine", s.backup)
 	get(s, guard.Viewer, "resources", "What guard knows of", s.list)
 	get(s, guard.Viewer, "show", "Everything about one resource", s.show)

@@ -2,12 +2,10 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"guard"
 	"guard/daemon/wire"
-	"guard/policy"
 )
 
 // Modes switches where guard acts. Each answer tells what the switch dooms; where
@@ -82,11 +80,11 @@ func (s *server) doomText(d wire.Doomed) string {
 	return strings.Join(append(parts, money), "; ")
 }
 
-// pausedText is what people read of a pause; "" where there is none.
-func (s *server) pausedText() string {
+// paused is why guard acts nowhere; nil where it does.
+func (s *server) paused() *wire.Pause {
 	p := s.Modes.Pause()
 	if !p.On() {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("guard acts nowhere since %s, because %s; once that is right: guard resume", policy.Stamp(p.Since, s.Location()), p.Why)
+	return &wire.Pause{Cause: string(p.Cause), Why: p.Why, Since: p.Since.In(s.Location())}
 }

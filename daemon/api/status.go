@@ -25,7 +25,10 @@ type nothing struct{}
 func (s *server) status(ctx context.Context, at guard.Instant, _ *nothing) (wire.Status, error) {
 	health := s.Health(at)
 	out := wire.Status{Now: s.now(at), Version: s.Version, Deployment: s.Ledger.Deployment(), TimeZone: s.Location().String(), Channels: append([]string{}, s.Channels()...),
-		Attention: []string{}, Accounts: []wire.Account{}, Loops: []wire.Loop{}, Burn: []string{}, Messages: []wire.Undelivered{}}
+		Attention: []string{}, Accounts: []wire.Account{}, Loops: []wire.Loop{}, Burn: []string{}, Messages: []wire.Undelivered{}, Paused: s.paused()}
+	if p := out.Paused; p != nil {
+		need(&out, fmt.Sprintf("guard acts nowhere since %s, because %s; once that is right: guard resume", p.Since.Format(time.RFC3339), p.Why), "")
+	}
 	for _, l := range health.Loops {
 		l.Last, l.Next = s.inZone(l.Last), s.inZone(l.Next)
 		out.Loops = append(out.Loops, l)

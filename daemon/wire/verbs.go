@@ -195,12 +195,14 @@ type Status struct {
 	TimeZone   string    `json:"time_zone"`
 	Channels   []string  `json:"channels"` // who is told
 	// Attention is what needs a person, a sentence each; empty when all is well.
-	Attention []string      `json:"attention"`
-	Accounts  []Account     `json:"accounts"`
-	Loops     []Loop        `json:"loops"`
-	Counts    Counts        `json:"counts"`
-	Burn      []string      `json:"burn"` // per hour, one amount a currency
-	Messages  []Undelivered `json:"undelivered"`
+	Attention []string `json:"attention"`
+	// Paused is why guard acts nowhere; nil where it does.
+	Paused   *Pause        `json:"paused,omitempty"`
+	Accounts []Account     `json:"accounts"`
+	Loops    []Loop        `json:"loops"`
+	Counts   Counts        `json:"counts"`
+	Burn     []string      `json:"burn"` // per hour, one amount a currency
+	Messages []Undelivered `json:"undelivered"`
 }
 
 // Counts are the totals of a status.

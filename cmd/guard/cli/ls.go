@@ -38,6 +38,9 @@ volumes; --all shows what is gone, too.`,
 			if out.Items == nil {
 				out.Items = []wire.Item{}
 			}
+			if p := out.Paused; p != nil {
+				a.say("guard acts nowhere since " + clock(p.Since) + ", because " + p.Why + "; once that is right: guard resume")
+			}
 			if done, err := a.json(out.Items); done {
 				return err
 			}
