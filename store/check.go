@@ -18,7 +18,7 @@ import (
 // It proves that every record can be read; that the index of leases and the
 // leases agree; that an open release has a target the ledger has seen or holds a
 // lease of; that nothing is both open and in an archive; that the journal has no
-// gap; and that what is kept in memory is what the backend has.
+// gap behind what was pruned; and that what is kept in memory is what the backend has.
 func (l *Ledger) Check(ctx context.Context) error {
 	c := &checker{}
 	err := l.view(ctx, nil, func(v *View) error {
@@ -181,8 +181,12 @@ func (c *checker) messages() {
 }
 
 func (c *checker) journal() {
-	var last uint64
-	lines := 0
+	first, err := readFirst(c.v.s)
+	if err != nil {
+		c.errs = append(c.errs, err)
+		return
+	}
+	last, lines := first-1, 0
 	each(c, journal.all(c.v.s, "", ""), func(e guard.JournalEntry) {
 		if e.Seq != last+1 {
 			c.wrong("the journal goes from entry %d to %d", last, e.Seq)
@@ -195,7 +199,7 @@ func (c *checker) journal() {
 			}
 		}
 	})
-	head, err := readHead(c.v.s)
+	head, err := readSeq(c.v.s, journalHead)
 	if err != nil {
 		c.errs = append(c.errs, err)
 	} else if head != last {

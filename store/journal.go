@@ -2,14 +2,19 @@ package store
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 
 	"guard"
 )
 
-// journalHead is the meta key of the last sequence number given out.
-const journalHead = "journal_head"
+// journalHead is the meta key of the last sequence number given out, and
+// journalFirst of the first one that was not pruned; none is 1.
+const (
+	journalHead  = "journal_head"
+	journalFirst = "journal_first"
+)
 
 // seqKey makes numbers sort as bytes.
 func seqKey(seq uint64) string { return fmt.Sprintf("%016x", seq) }
@@ -21,14 +26,14 @@ func indexKey(subject string, seq uint64) string { return indexPrefix(subject) +
 func indexPrefix(subject string) string { return subject + "\x00" }
 
 // Journal appends an entry to the history and gives it the next sequence number:
-// they start at 1 and have no gaps.
+// they start at 1 and have no gaps, but that Prune takes the first ones away.
 func (tx *Tx) Journal(e guard.JournalEntry) error {
-	head, err := readHead(tx.o)
+	head, err := readSeq(tx.o, journalHead)
 	if err != nil {
 		return err
 	}
 	e.Seq = head + 1
-	if err := tx.o.put(metaTable, journalHead, written{value: []byte(strconv.FormatUint(e.Seq, 10))}); err != nil {
+	if err := tx.writeSeq(journalHead, e.Seq); err != nil {
 		return err
 	}
 	if err := journal.put(tx.o, e); err != nil {
@@ -54,16 +59,42 @@ func indexedBy(e guard.JournalEntry) []string {
 	return by
 }
 
-func readHead(g Getter) (uint64, error) {
-	b, err := g.Get(metaTable, journalHead)
+// forget removes the first entry of the journal, if it is that of the key.
+func (tx *Tx) forget(key string) (bool, error) {
+	first, err := readFirst(tx.o)
+	if err != nil || seqKey(first) != key {
+		return false, err
+	}
+	e, ok, err := journal.now(tx.o, key)
+	if err != nil || !ok {
+		return false, err
+	}
+	errs := []error{tx.writeSeq(journalFirst, first+1), tx.o.delete(journal.name, key)}
+	for _, s := range indexedBy(e) {
+		errs = append(errs, tx.o.delete(journalIndex, indexKey(s, e.Seq)))
+	}
+	return true, errors.Join(errs...)
+}
+
+func (tx *Tx) writeSeq(name string, seq uint64) error {
+	return tx.o.put(metaTable, name, written{value: strconv.AppendUint(nil, seq, 10)})
+}
+
+func readFirst(g Getter) (uint64, error) {
+	first, err := readSeq(g, journalFirst)
+	return max(first, 1), err
+}
+
+func readSeq(g Getter, name string) (uint64, error) {
+	b, err := g.Get(metaTable, name)
 	if err != nil || b == nil {
 		return 0, err
 	}
-	var head uint64
-	if err := json.Unmarshal(b, &head); err != nil {
-		return 0, fmt.Errorf("%w: record %q in the ledger's table %s cannot be read: %v", guard.ErrDamaged, journalHead, metaTable, err)
+	var seq uint64
+	if err := json.Unmarshal(b, &seq); err != nil {
+		return 0, fmt.Errorf("%w: record %q in the ledger's table %s cannot be read: %v", guard.ErrDamaged, name, metaTable, err)
 	}
-	return head, nil
+	return seq, nil
 }
 
 // JournalSince returns at most limit entries after the sequence number seq,
@@ -116,12 +147,16 @@ func (v *View) JournalOf(subject string, limit int) ([]guard.JournalEntry, error
 }
 
 func (v *View) journalNewest(limit int) ([]guard.JournalEntry, error) {
-	head, err := readHead(v.s)
+	head, err := readSeq(v.s, journalHead)
+	if err != nil {
+		return nil, err
+	}
+	first, err := readFirst(v.s)
 	if err != nil {
 		return nil, err
 	}
 	var out []guard.JournalEntry
-	for seq := head; seq > 0 && (limit <= 0 || len(out) < limit); seq-- {
+	for seq := head; seq >= first && (limit <= 0 || len(out) < limit); seq-- {
 		e, ok, err := journal.get(v.s, seqKey(seq))
 		if err != nil {
 			return out, err

@@ -59,6 +59,13 @@ const (
 	journalIndex = "journal_of" // subject or lease, newest first → nothing
 )
 
+// threadPrefix begins the names of all threads' values.
+const threadPrefix = "thread/"
+
+// ThreadName is the name of the value that says where a channel's messages about a
+// resource (by ResourceID.Key) go. It goes with the record of the resource.
+func ThreadName(channel, resource string) string { return threadPrefix + channel + "/" + resource }
+
 // ScopeKey is the key of a scope's status: ACCOUNT/KIND/SCOPE.
 func ScopeKey(s guard.ScopeStatus) string {
 	if s.Account == "" || s.Kind == "" {

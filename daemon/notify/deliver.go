@@ -212,7 +212,7 @@ func (c *line) thread(ctx context.Context, m guard.Message) (thread string, err 
 		return "", nil
 	}
 	err = c.loop.ledger.View(ctx, func(v *store.View) error {
-		_, err := v.Value(threadName(c.name, m.Thread), &thread)
+		_, err := v.Value(store.ThreadName(c.name, m.Thread), &thread)
 		return err
 	})
 	return thread, err
@@ -244,7 +244,7 @@ func (c *line) intend(ctx context.Context, at guard.Instant, p post) (out post, 
 			return err
 		}
 		if key := out.members[0].Thread; key != "" && batch == "" {
-			if _, err := tx.Value(threadName(c.name, key), &thread); err != nil {
+			if _, err := tx.Value(store.ThreadName(c.name, key), &thread); err != nil {
 				return err
 			}
 		}
@@ -325,7 +325,7 @@ func (c *line) receipt(tx *store.Tx, at guard.Instant, t *taken, i int) error {
 	m.Acked, m.Receipt = at.Wall, t.posted.Receipt
 	m.Uncertain, m.Looks, m.LastError, m.NextTry = false, 0, "", time.Time{}
 	if m.Thread != "" && m.Batch == "" && t.posted.Thread != "" {
-		if err := tx.SetValue(threadName(c.name, m.Thread), t.posted.Thread); err != nil {
+		if err := tx.SetValue(store.ThreadName(c.name, m.Thread), t.posted.Thread); err != nil {
 			return err
 		}
 	}
@@ -403,7 +403,7 @@ func (c *line) failed(ctx context.Context, at guard.Instant, p post, thread stri
 			return err
 		}
 		if f == threadless && len(rest) > 0 {
-			if err := tx.SetValue(threadName(c.name, rest[0].Thread), ""); err != nil {
+			if err := tx.SetValue(store.ThreadName(c.name, rest[0].Thread), ""); err != nil {
 				return err
 			}
 		}

@@ -30,9 +30,6 @@ type state struct {
 
 func stateName(channel string) string { return "notify/" + channel }
 
-// threadName is the ledger's name of the thread of one instance in one channel.
-func threadName(channel, key string) string { return "thread/" + channel + "/" + key }
-
 // ChannelHealth is how one channel is doing. All times are UTC.
 type ChannelHealth struct {
 	Channel string `json:"channel"`
