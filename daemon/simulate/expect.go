@@ -130,18 +130,20 @@ var (
 		idle_resident idle_blind parked hung underused stopped_billing provisioning_long orphan_volume orphan_snapshot
 		orphan_image orphan_address orphan_filesystem reclaimed relaunched egress_spike price_changed price_unknown
 		unit_mismatch charge_mismatch renews_soon balance_low provider_reclaim signals_lost scope_blind
-		account_unreachable account_mismatch release_blocked release_stalled clock_jump protect_ambiguous`)
+		account_unreachable account_mismatch release_blocked release_stalled clock_jump
+		protect_ambiguous ceiling_reached ceiling_blind`)
 	builtFindings = []string{
 		string(guard.RuleExpired), string(guard.RuleBudgetWarning), string(guard.RuleBudgetExceeded), string(guard.RuleUnregistered),
 		string(guard.RuleReclaimed), string(guard.RuleOrphanVolume), string(guard.RulePriceUnknown), string(guard.RulePriceChanged),
 		string(guard.RuleUnitMismatch), string(guard.RuleScopeBlind), string(guard.RuleAccountUnreachable), string(guard.RuleAccountMismatch),
 		string(guard.RuleReleaseBlocked), string(guard.RuleReleaseStalled), string(guard.RuleClockJump), string(guard.RuleProtectAmbiguous),
+		string(guard.RuleCeilingReached), string(guard.RuleCeilingBlind), string(guard.RuleExpectedMissing),
 	}
 	releaseStates = strings.Fields("none planned noticed intended issued blocked released withdrawn")
 	blockReasons  = []string{string(guard.BlockPermission), string(guard.BlockProtected), string(guard.BlockAccount), string(guard.BlockProvider),
 		string(guard.BlockNotSame), string(guard.BlockSurprise), string(guard.BlockClock), string(guard.BlockUnreadable)}
-	deadlineReasons = []string{string(guard.DeadlineExpiry), string(guard.DeadlineBudget)}
-	laterReasons    = strings.Fields("ceiling team_budget off_hours idle")
+	deadlineReasons = []string{string(guard.DeadlineExpiry), string(guard.DeadlineBudget), string(guard.DeadlineCeiling)}
+	laterReasons    = strings.Fields("team_budget off_hours idle")
 	hows            = []string{string(guard.ByRelease), string(guard.ByReclaim), string(guard.ByOutside), string(guard.ByPlatform)}
 	leaseStatuses   = []string{string(guard.LeaseExpected), string(guard.LeaseActive), string(guard.LeaseStopped), string(guard.LeaseGone), string(guard.LeaseReleased)}
 )

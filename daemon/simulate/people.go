@@ -83,9 +83,14 @@ func (r *runner) sleep(d time.Duration) {
 }
 
 func (r *runner) reload(ctx context.Context, e daemonEvent) {
+	if r.life != nil && r.now < r.asleep {
+		// The signal waits for the machine to wake.
+		r.at(r.asleep, byDaemon, func(ctx context.Context) { r.reload(ctx, e) })
+		return
+	}
 	before := r.rehearsal
 	r.rehearsal = r.story.reloaded(*e.Reload)
-	if r.life == nil || r.now < r.asleep {
+	if r.life == nil {
 		return // read at the next start
 	}
 	err := r.life.daemon.Reload(ctx)

@@ -273,6 +273,9 @@ func (j *judge) oddities(b *life) {
 			continue
 		}
 		for _, s := range j.dead {
+			if j.capped(b, at) && !j.capped(b, s.to) {
+				continue // what it is called for was still to come
+			}
 			if s.to-s.from > farAway+retryAtLeast && at >= s.to && at < s.to+freshNotice-time.Second && said.at < s.from && !j.steps() && j.overdue(b, said, s.to) {
 				j.wrong(8, "wrong release", at, b.id, "it was overdue when guard came back at %s after %s, and is called without fresh notice", s.to, s.to-s.from)
 			}

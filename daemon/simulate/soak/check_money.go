@@ -72,7 +72,7 @@ func (a *Account) prices(id string, r fake.Resource) []price {
 
 // plain reports that the money of a box and of all that hangs on it can be told
 // from the cloud alone: one currency, every price told and told right, none moved
-// more than thirtyfold at once (which law 8 does not believe), no list price in
+// more than thirtyfold at once (which law 8 does not believe), no state told wrong, no list price in
 // the place of a real one, nothing moved from one box to another, no box of the
 // same ID under other credentials.
 func (j *judge) plain(b *life) bool {
@@ -97,7 +97,7 @@ func (j *judge) plain(b *life) bool {
 		}
 	}
 	for _, f := range a.Script.Faults {
-		if f.Reply.SetFields["rate"] != nil || slices.ContainsFunc(f.Reply.NullFields, func(s string) bool { return s != "tags" && s != "gpus" && s != "created" }) {
+		if f.Reply.SetFields["rate"] != nil || f.Reply.SetFields["state"] != nil || slices.ContainsFunc(f.Reply.NullFields, func(s string) bool { return s != "tags" && s != "gpus" && s != "created" }) {
 			return false
 		}
 	}
@@ -223,7 +223,9 @@ func (j *judge) spendings() {
 			}
 			j.compare(b, "the receipt", got, b.gone)
 		}
-		if m, ok := j.book.metered[o.Resource.ID.Key()]; ok && len(m.Segments) > 0 && o.Gone != nil {
+		// Down since its end, guard could not write that down yet.
+		counted := b.gone == never || j.down(b.gone, j.h.Length) < j.h.Length-b.gone-retryAtLeast
+		if m, ok := j.book.metered[o.Resource.ID.Key()]; ok && counted && len(m.Segments) > 0 && o.Gone != nil {
 			alone := *b
 			alone.family = nil
 			j.compare(&alone, "the ledger", sumOf(m.Segments, j.zero.Add(j.h.Length)), j.h.Length)

@@ -47,6 +47,10 @@ func (j *judge) notices(b *life) {
 			// A notice that fell due while guard was down comes late, the call does not.
 			need = max(need-j.down(at-need-reactionTime, at), 0)
 		}
+		// Where a hold covered its moment, the notice came when that was lifted.
+		if before, _ := b.claim(said.at - 1); before.held > said.at {
+			need = max(min(need, at-said.at-reactionTime), 0)
+		}
 		told := j.told(func(m guard.Message) bool {
 			return m.Channel == "slack" && aboutID(m, b.id) && (m.Rule == guard.RuleExpired || m.Rule == guard.RuleBudgetExceeded) && j.earliest(m.CreatedAt) <= at-need
 		})

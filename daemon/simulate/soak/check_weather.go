@@ -58,7 +58,7 @@ func (j *judge) faults(b *life, calls ...string) []storm {
 		if f.Times > 0 {
 			end = min(end, j.usedUp(name, s.Faults, f, sort))
 		}
-		out = append(out, storm{span{f.From, end}, patience(f.Reply), true, sort != fake.CallRelease && sort != fake.CallList})
+		out = append(out, storm{span{f.From, end}, patience(f.Reply, max(verify, takes(b.account)+time.Minute)), true, sort != fake.CallRelease && sort != fake.CallList})
 	}
 	return out
 }
@@ -91,8 +91,9 @@ func (j *judge) usedUp(account string, all []fake.Fault, f fake.Fault, sort stri
 }
 
 // patience is how long after such an answer guard may wait before it tries again.
-// To a release, "there is no such thing" is a yes, which is given time like one.
-func patience(r fake.Reply) time.Duration {
+// To a release, "there is no such thing" is a yes, which is given time like one:
+// verify is how long.
+func patience(r fake.Reply, verify time.Duration) time.Duration {
 	d := retryAtLeast
 	switch {
 	case r.AcceptedIgnored, r.DoneButTimesOut, r.TimesOut, r.Status == 404, r.Status == 410:
