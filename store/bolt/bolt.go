@@ -65,11 +65,17 @@ type Backend struct {
 
 	swap sync.RWMutex // held for writing while db becomes another one
 	db   *bbolt.DB
+	file *os.File // what db is in; it is db's to close
+
+	compacting sync.Mutex
 
 	waiting atomic.Int64 // updates on their way to mu
 	mu      sync.Mutex   // held while a function of an update runs, and to commit
 	batch   *batch       // nil: none is open
 	commits int          // so far; mu guards it, too
+	// changed is what updates have changed since a compaction last looked; nil where
+	// none is under way; mu guards it.
+	changed map[place]struct{}
 	closed  atomic.Bool
 	// broken is why nothing works any more, once the file failed beneath us.
 	broken atomic.Pointer[error]

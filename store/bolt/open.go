@@ -45,7 +45,7 @@ func open(ctx context.Context, path string, opt Options) (*Backend, error) {
 	if err := verify(ctx, f, path); err != nil {
 		return nil, errors.Join(advise(ctx, f, opt.Backups, err), f.Close())
 	}
-	b := &Backend{path: path, maxSize: opt.maxSize()}
+	b := &Backend{path: path, maxSize: opt.maxSize(), file: f}
 	if b.db, err = b.mapped(f); err != nil {
 		_ = f.Close()
 		return nil, err
@@ -129,7 +129,7 @@ func lockFile(ctx context.Context, path string, wait time.Duration) (*os.File, e
 		}
 		err = flock(ctx, f, unix.LOCK_EX, wait)
 		if err == nil {
-			err = sameFile(f)
+			err = sameFile(f, path)
 		}
 		if err == nil {
 			return f, nil
@@ -146,18 +146,18 @@ func lockFile(ctx context.Context, path string, wait time.Duration) (*os.File, e
 // is locked: to a compaction, or to a backup that was restored.
 const replacedMost = 5
 
-// sameFile proves that the locked file still has its name.
-func sameFile(f *os.File) error {
+// sameFile proves that a file that is open still has its name.
+func sameFile(f *os.File, path string) error {
 	mine, err := f.Stat()
 	if err != nil {
-		return pathError("look at", f.Name(), err)
+		return pathError("look at", path, err)
 	}
-	now, err := os.Stat(f.Name())
+	now, err := os.Stat(path)
 	if err != nil {
-		return pathError("look at", f.Name(), err)
+		return pathError("look at", path, err)
 	}
 	if !os.SameFile(mine, now) {
-		return fmt.Errorf("%w: %s was replaced while it was being opened", guard.ErrConflict, f.Name())
+		return fmt.Errorf("%w: %s is another file now than the one that was opened", guard.ErrConflict, path)
 	}
 	return nil
 }

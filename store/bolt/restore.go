@@ -116,7 +116,7 @@ func holdPresent(ctx context.Context, path string, wait time.Duration) (*os.File
 	if err := flock(ctx, f, unix.LOCK_EX, wait); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	if err := sameFile(f); err != nil {
+	if err := sameFile(f, path); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil

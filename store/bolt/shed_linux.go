@@ -10,13 +10,13 @@ const shedEvery = 32
 // looked at counts as this process's memory, and for little: the open tables are read
 // from the ledger's own. A page that is looked at again is mapped again.
 func (b *Backend) shed() {
+	tx, err := b.begin(false) // the map stays in place until it ends
+	if err != nil {
+		return
+	}
 	// Where it cannot be done, the pages only stay where they are.
 	_ = b.touch("look at", func() error {
-		tx, err := b.db.Begin(false) // the map stays in place until it ends
-		if err != nil {
-			return err
-		}
-		_, _, _ = unix.Syscall(unix.SYS_MADVISE, b.db.Info().Data, uintptr(tx.Size()), unix.MADV_DONTNEED)
+		_, _, _ = unix.Syscall(unix.SYS_MADVISE, tx.DB().Info().Data, uintptr(tx.Size()), unix.MADV_DONTNEED)
 		return tx.Rollback()
 	})
 }

@@ -176,12 +176,11 @@ func (w *writer) set(table, key string, value []byte) error {
 
 func (w *writer) apply() error {
 	return w.b.touch("write", func() error {
-		r, err := w.tx.CreateBucketIfNotExists(root)
-		if err != nil {
-			return err
-		}
 		for p, value := range w.writes {
-			t, err := r.CreateBucketIfNotExists([]byte(p.table))
+			if w.b.changed != nil {
+				w.b.changed[p] = struct{}{}
+			}
+			t, err := tableIn(w.tx, p.table)
 			if err != nil {
 				return err
 			}
