@@ -51,10 +51,10 @@ func (s *server) kept(w *wish, at guard.Instant) error {
 	case w.Key == "":
 		return faultf(guard.ErrInvalid, "asked_at: what was typed before needs a key, so that it is carried out once")
 	case asked.After(at.Wall.Add(skew)):
-		return faultf(guard.ErrInvalid, "asked_at: %s is still to come: it is %s now", asked.In(s.Location()).Format(time.RFC3339), s.now(at).Format(time.RFC3339)).
+		return faultf(guard.ErrInvalid, "asked_at: %s is still to come: it is %s now", s.stamp(asked), s.now(at).Format(time.RFC3339)).
 			hinted("The clocks of the two machines differ.")
 	case at.Wall.Sub(asked) > oldest:
-		return faultf(guard.ErrRefused, "asked_at: it was typed at %s, more than 30 days ago", asked.In(s.Location()).Format(time.RFC3339)).
+		return faultf(guard.ErrRefused, "asked_at: it was typed at %s, more than 30 days ago", s.stamp(asked)).
 			hinted("Register it again.")
 	}
 	w.asked = asked
@@ -72,7 +72,7 @@ func (s *server) ahead(d time.Duration, asked time.Time, at guard.Instant) (time
 	}
 	end = end.Add(-at.Wall.Sub(asked))
 	if !end.After(at.Wall) {
-		return end, faultf(guard.ErrRefused, "ttl: %s from when it was typed, at %s, have passed", span(d), asked.In(s.Location()).Format(time.RFC3339)).
+		return end, faultf(guard.ErrRefused, "ttl: %s from when it was typed, at %s, have passed", span(d), s.stamp(asked)).
 			hinted("Register it again.")
 	}
 	return end, nil
@@ -108,7 +108,7 @@ func (s *server) before(ctx context.Context, c *scene, w *wish) (bool, error) {
 		return false, nil
 	}
 	return false, faultf(guard.ErrConflict, "%s was changed by %s at %s, after this was typed at %s", nameOf(*c.lease), c.lease.UpdatedBy,
-		c.lease.UpdatedAt.In(s.Location()).Format(time.RFC3339), w.asked.In(s.Location()).Format(time.RFC3339)).
+		s.stamp(c.lease.UpdatedAt), s.stamp(w.asked)).
 		hinted("If it still holds, register it again.")
 }
 

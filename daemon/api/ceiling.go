@@ -19,14 +19,14 @@ func (s *server) underCeilings(c *scene, verb string, l guard.Lease, old *guard.
 		name = l.Resource.Account + prefixed("/", l.Expect.Name)
 	}
 	if end, ok := s.Rules().CeilingOf(l); ok && !l.ExpiresAt.Equal(old.ExpiresAt) {
-		latest := end.In(s.Location()).Format(time.RFC3339)
+		latest := s.stamp(end)
 		switch {
 		case !end.After(c.at.Wall):
 			return faultf(guard.ErrRefused, "cannot %s %s: the ceiling of %s from its first registration was reached at %s", verb, name, span(s.Rules().Ceilings.TTL), latest).
 				hinted("Nothing takes it further; an admin sets ceilings.ttl in guardd's configuration.")
 		case l.ExpiresAt.After(end):
 			return faultf(guard.ErrRefused, "cannot %s %s until %s: the ceiling is %s from its first registration, so %s is the latest that is possible", verb, name,
-				l.ExpiresAt.In(s.Location()).Format(time.RFC3339), span(s.Rules().Ceilings.TTL), latest).
+				s.stamp(l.ExpiresAt), span(s.Rules().Ceilings.TTL), latest).
 				hinted("Say --until %s, or leave more to an admin: ceilings.ttl in guardd's configuration.", latest)
 		}
 	}

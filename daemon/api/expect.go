@@ -71,6 +71,7 @@ func (s *server) awaited(b *book, l guard.Lease, now time.Time) wire.Item {
 	for _, f := range b.about(l) {
 		it.Findings = append(it.Findings, string(f.Rule))
 	}
+	it.Mutes = s.wireMutes(b.muted(nameOf(l), now))
 	return it
 }
 
@@ -97,7 +98,7 @@ func (s *server) fillAwaited(v *store.View, b *book, l guard.Lease, at guard.Ins
 		}
 	}
 	if l.Status.Open() {
-		out.Limits = s.limits(l, guard.Plan{}, guard.Mode(out.Item.Mode), policy.Protection{On: l.Protected, Why: out.Item.ProtectedWhy}, at.Wall, false)
+		out.Limits = s.limits(l, guard.Plan{}, nil, guard.Mode(out.Item.Mode), policy.Protection{On: l.Protected, Why: out.Item.ProtectedWhy}, at.Wall, false)
 	}
 	for _, f := range b.about(l) {
 		out.Findings = append(out.Findings, s.wireFinding(f))
@@ -111,7 +112,7 @@ func (s *server) fillAwaited(v *store.View, b *book, l guard.Lease, at guard.Ins
 
 // whyAwaited is the body of why for such a lease.
 func (s *server) whyAwaited(b *book, l guard.Lease, at guard.Instant, out *wire.Why) {
-	stamp := func(t time.Time) string { return t.In(s.Location()).Format(time.RFC3339) }
+	stamp := s.stamp
 	out.ID = nameOf(l)
 	out.Lines = append(out.Lines, fmt.Sprintf("Registered by %s at %s for %s, before it is there.", l.Owner, stamp(l.RegisteredAt), orNone(l.Purpose)))
 	if !l.Status.Open() {

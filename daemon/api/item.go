@@ -22,7 +22,7 @@ func (s *server) item(b *book, o guard.Observed, now time.Time) wire.Item {
 		Findings: []string{}, Foreign: policy.Foreign(r, s.Ledger.Deployment()) != "",
 	}
 	status := b.accounts[r.ID.Account]
-	it.Self = policy.Self(r, status)
+	it.Self, it.Mutes = policy.Self(r, status), s.wireMutes(b.muted(r.ID.String(), now))
 	it.Mode = string(s.mode(r.ID.Account, status))
 	if !o.Instance.IsZero() {
 		it.Instance = o.Instance.String()
@@ -75,7 +75,7 @@ func (s *server) putOff(it *wire.Item, r guard.Release) {
 // leased fills in what the lease says.
 func (s *server) leased(it *wire.Item, l guard.Lease, p guard.Plan, now time.Time) {
 	it.Lease, it.Purpose, it.Owner = string(l.Status), l.Purpose, l.Owner
-	it.OnLimit = string(l.OnLimit)
+	it.OnLimit, it.Adopted = string(l.OnLimit), l.Adopted
 	it.ExpiresAt = s.local(l.ExpiresAt)
 	it.HeldUntil = s.local(l.HeldUntil(now))
 	if l.Budget.IsSet() {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"guard"
 	"guard/policy"
@@ -127,7 +126,7 @@ func (s *server) affordable(c *scene, l guard.Lease) error {
 		since = c.observed.FirstSeen
 	}
 	if n, err := spent.Cmp(l.Budget); err != nil || n >= 0 {
-		return faultf(guard.ErrRefused, "the budget of %s for %s is already spent: %s since it began at %s", l.Budget, id, readable(spent), since.In(s.Location()).Format(time.RFC3339)).
+		return faultf(guard.ErrRefused, "the budget of %s for %s is already spent: %s since it began at %s", l.Budget, id, readable(spent), s.stamp(since)).
 			hinted("A budget counts from the provider's start. Give one above what is spent, or release the machine: guard release %s", id)
 	}
 	if d, ok := plan.Deadline(guard.DeadlineBudget); ok && !d.Due.After(c.at.Wall) {

@@ -75,7 +75,7 @@ func (s *server) outcome(c *scene, l guard.Lease) (wire.Item, []wire.Limit) {
 		mode = c.acct.Mode
 	}
 	if c.expected {
-		return s.awaited(c.book, l, c.at.Wall), s.limits(l, guard.Plan{}, mode, policy.Protection{On: l.Protected, Why: "protected by " + l.ProtectedBy}, c.at.Wall, true)
+		return s.awaited(c.book, l, c.at.Wall), s.limits(l, guard.Plan{}, nil, mode, policy.Protection{On: l.Protected, Why: "protected by " + l.ProtectedBy}, c.at.Wall, true)
 	}
 	plan := c.book.plans[l.ID]
 	if c.acct != nil {
@@ -87,7 +87,7 @@ func (s *server) outcome(c *scene, l guard.Lease) (wire.Item, []wire.Limit) {
 		c.book.plans[l.ID] = plan
 	}
 	f := s.facts(c.book, c.observed, &l, c.acct, c.at)
-	return s.item(c.book, c.observed, c.at.Wall), s.limits(l, plan, mode, f.Protection(s.Rules()), c.at.Wall, true)
+	return s.item(c.book, c.observed, c.at.Wall), s.limits(l, plan, c.book.muted(c.subject(), c.at.Wall), mode, f.Protection(s.Rules()), c.at.Wall, true)
 }
 
 func (s *server) extend(ctx context.Context, at guard.Instant, in wire.ExtendRequest) (wire.Changed, error) {
@@ -108,7 +108,7 @@ func (s *server) extend(ctx context.Context, at guard.Instant, in wire.ExtendReq
 		}
 		if !end.IsZero() {
 			l.ExpiresAt = end
-			say = append(say, "to "+end.In(s.Location()).Format(time.RFC3339))
+			say = append(say, "to "+s.stamp(end))
 		}
 		if in.Budget != "" {
 			if err := s.raise(c, l, in.Budget); err != nil {
@@ -143,7 +143,7 @@ func (s *server) later(l guard.Lease, in wire.ExtendRequest, at guard.Instant) (
 	case in.Until != "":
 		t, note, err := moment(in.Until, at.Wall, s.Location())
 		if err == nil && t.Before(l.ExpiresAt) {
-			err = faultf(guard.ErrInvalid, "until: %s is earlier than its expiry now, %s", t.In(s.Location()).Format(time.RFC3339), l.ExpiresAt.In(s.Location()).Format(time.RFC3339)).
+			err = faultf(guard.ErrInvalid, "until: %s is earlier than its expiry now, %s", s.stamp(t), s.stamp(l.ExpiresAt)).
 				hinted("To shorten it: guard register %s --until …", nameOf(l))
 		}
 		return t, note, err
@@ -184,20 +184,19 @@ func (s *server) raise(c *scene, l *guard.Lease, text string) error {
 	return s.affordable(c, *l)
 }
 
-// holdEnd is until when a hold lasts.
-func (s *server) holdEnd(in wire.HoldRequest, at guard.Instant) (time.Time, string, error) {
-	d := holdFor
+// end is until when something lasts: a time ahead, a moment, or what is usual.
+func (s *server) end(ahead, until string, usual time.Duration, at guard.Instant) (time.Time, string, error) {
 	switch {
-	case in.Until != "":
-		return moment(in.Until, at.Wall, s.Location())
-	case in.For != "":
+	case until != "":
+		return moment(until, at.Wall, s.Location())
+	case ahead != "":
 		var err error
-		if d, err = duration("for", in.For); err != nil {
+		if usual, err = duration("for", ahead); err != nil {
 			return time.Time{}, "", err
 		}
 	}
-	until, err := s.fromNow(d, at)
-	return until, "", err
+	t, err := s.fromNow(usual, at)
+	return t, "", err
 }
 
 func (s *server) hold(ctx context.Context, at guard.Instant, in wire.HoldRequest) (wire.Changed, error) {
@@ -209,7 +208,7 @@ func (s *server) hold(ctx context.Context, at guard.Instant, in wire.HoldRequest
 		return wire.Changed{}, err
 	}
 	return s.amend(ctx, at, in.ID, "hold", "held", func(c *scene, l *guard.Lease) (string, []string, error) {
-		until, note, err := s.holdEnd(in, at)
+		until, note, err := s.end(in.For, in.Until, holdFor, at)
 		if err != nil {
 			return "", nil, err
 		}
@@ -219,12 +218,12 @@ func (s *server) hold(ctx context.Context, at guard.Instant, in wire.HoldRequest
 		}
 		l.Holds = append(l.Holds, guard.Hold{Until: until, By: c.who, Reason: why, Since: at.Wall})
 		if d, ok := s.limitOf(c, *l, guard.DeadlineBudget); ok && d.Due.Before(until) {
-			notes = append(notes, "the budget is reached before the hold ends, at "+d.Limit.In(s.Location()).Format(time.RFC3339)+": until then more is spent than the cap")
+			notes = append(notes, "the budget is reached before the hold ends, at "+s.stamp(d.Limit)+": until then more is spent than the cap")
 		}
 		if d, ok := s.limitOf(c, *l, guard.DeadlineCeiling); ok && d.Due.Before(until) {
-			notes = append(notes, "its ceiling does not wait for the hold: it is reached at "+d.Limit.In(s.Location()).Format(time.RFC3339)+", and guard acts then")
+			notes = append(notes, "its ceiling does not wait for the hold: it is reached at "+s.stamp(d.Limit)+", and guard acts then")
 		}
-		say := "held until " + until.In(s.Location()).Format(time.RFC3339)
+		say := "held until " + s.stamp(until)
 		if why != "" {
 			say += ": " + why
 		}
@@ -284,12 +283,7 @@ func (s *server) diff(a, b guard.Lease, now time.Time) []wire.Change {
 			out = append(out, wire.Change{Field: field, From: from, To: to})
 		}
 	}
-	stamp := func(t time.Time) string {
-		if t.IsZero() {
-			return ""
-		}
-		return t.In(s.Location()).Format(time.RFC3339)
-	}
+	stamp := s.stampOr
 	money := func(m guard.Money) string {
 		if !m.IsSet() {
 			return ""

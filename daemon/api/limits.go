@@ -67,24 +67,25 @@ func lead(v *store.View, acct *providers.Account) (time.Duration, error) {
 	return spend.Lead(acct.Provider.Truths(), spend.Longest(ended)), nil
 }
 
-// limits says of each limit when it is reached, when guard acts and what it does.
-// soon tells that a person has just set them.
-func (s *server) limits(l guard.Lease, p guard.Plan, mode guard.Mode, protection policy.Protection, now time.Time, soon bool) []wire.Limit {
+// limits says of each limit when it is reached, when guard acts and what it does;
+// mutes are those in force, and soon tells that a person has just set them.
+func (s *server) limits(l guard.Lease, p guard.Plan, mutes []guard.Mute, mode guard.Mode, protection policy.Protection, now time.Time, soon bool) []wire.Limit {
 	out := []wire.Limit{}
 	rules := s.Rules()
 	mine := s.doing(l, mode, protection)
 	l.OnLimit = guard.ActRelease
 	ceiling := s.doing(l, mode, protection) // it always releases
 	for _, d := range deadlines(l, p) {
-		doing, held := mine, l.HeldUntil(now)
+		doing := mine
+		held, word := waits(l, mutes, d.Reason, now)
 		if d.Reason == guard.DeadlineCeiling {
-			doing, held = ceiling, time.Time{}
+			doing = ceiling
 			doing.text += ", whatever it is extended, held or vetoed to"
 		}
 		w := wire.Limit{Reason: string(d.Reason), Reached: s.local(d.Limit), Acts: s.local(d.Due), Does: doing.does}
 		var notes []string
 		if doing.acts && held.After(d.Due) {
-			w.Text = doing.text + ", with fresh notice, once the hold ends at " + held.In(s.Location()).Format(time.RFC3339)
+			w.Text = doing.text + ", with fresh notice, once the " + word + " ends at " + s.stamp(held)
 			out = append(out, w)
 			continue
 		}
@@ -109,6 +110,22 @@ func (s *server) limits(l guard.Lease, p guard.Plan, mode guard.Mode, protection
 			Text: "at the present price it is not reached in a hundred years, or no price is known"})
 	}
 	return out
+}
+
+// waits is until when what a limit would do is put off, and by what: a hold or a
+// veto. A ceiling heeds neither.
+func waits(l guard.Lease, mutes []guard.Mute, reason guard.DeadlineReason, now time.Time) (until time.Time, word string) {
+	if reason == guard.DeadlineCeiling {
+		return time.Time{}, ""
+	}
+	until, word = l.HeldUntil(now), "hold"
+	rule := map[guard.DeadlineReason]guard.Rule{guard.DeadlineExpiry: guard.RuleExpired, guard.DeadlineBudget: guard.RuleBudgetExceeded}[reason]
+	for _, m := range mutes {
+		if m.Kind == guard.Veto && m.Rule == rule && m.Until.After(until) {
+			until, word = m.Until, "veto"
+		}
+	}
+	return until, word
 }
 
 // doing is what a limit does, in a word and in a sentence.
@@ -203,6 +220,17 @@ func span(d time.Duration) string {
 		s = s[:len(s)-2]
 	}
 	return s
+}
+
+// stamp is a moment in the zone of the people.
+func (s *server) stamp(t time.Time) string { return t.In(s.Location()).Format(time.RFC3339) }
+
+// stampOr is stamp, and "" where there is no moment.
+func (s *server) stampOr(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return s.stamp(t)
 }
 
 func clockOf(t time.Time) string { return t.Format("15:04:05") }

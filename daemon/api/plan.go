@@ -278,10 +278,10 @@ func (s *server) cancel(ctx context.Context, c *scene, why string, out *wire.Rel
 		return edit{}, err
 	}
 	if !l.Status.Open() {
-		out.Outcome, out.Text = wire.OutcomeGone, "no longer expected, since "+l.EndedAt.In(s.Location()).Format(time.RFC3339)
+		out.Outcome, out.Text = wire.OutcomeGone, "no longer expected, since "+s.stamp(l.EndedAt)
 		return edit{}, nil
 	}
-	l.Status, l.EndedAt, l.EndedHow, l.UpdatedAt, l.UpdatedBy = guard.LeaseGone, c.at.Wall, guard.ByOutside, c.at.Wall, c.who
+	l.Status, l.EndedAt, l.UpdatedAt, l.UpdatedBy = guard.LeaseGone, c.at.Wall, c.at.Wall, c.who
 	out.Outcome, out.Text = wire.OutcomeCancelled, "no longer expected"
 	return edit{lease: &l, entry: c.entry("cancelled", "no longer expected"+prefixed(": ", why), nil)}, nil
 }

@@ -20,7 +20,11 @@ type listIn struct {
 }
 
 func (s *server) list(ctx context.Context, at guard.Instant, in *listIn) (wire.List, error) {
-	out := wire.List{Now: s.now(at), Items: []wire.Item{}}
+	d := s.Rules().Defaults
+	out := wire.List{Now: s.now(at), Items: []wire.Item{}, Paused: s.paused(), Defaults: wire.Defaults{OnLimit: string(d.OnLimit), Grace: span(d.Grace)}}
+	if d.TTL > 0 {
+		out.Defaults.TTL = span(d.TTL)
+	}
 	if _, ok := s.Account(in.Account); in.Account != "" && !ok {
 		return out, s.noAccount(in.Account)
 	}
@@ -168,7 +172,7 @@ func (s *server) fill(v *store.View, b *book, o guard.Observed, at guard.Instant
 		}
 		if l.Status.Open() && acct != nil {
 			f := s.facts(b, o, &l, acct, at)
-			out.Limits = s.limits(l, b.plans[l.ID], acct.Mode, f.Protection(s.Rules()), at.Wall, false)
+			out.Limits = s.limits(l, b.plans[l.ID], b.muted(o.Resource.ID.String(), at.Wall), acct.Mode, f.Protection(s.Rules()), at.Wall, false)
 			if l.OnLimit != guard.ActAlert && !out.Item.Protected {
 				out.Erases, out.Survives = s.losses(b, o, acct, l.OnLimit)
 			}

@@ -133,7 +133,7 @@ func (s *server) claim(c *scene, w *wish) (guard.Lease, []string, error) {
 	if !mine && !w.Reassign {
 		until := "without an expiry"
 		if !l.ExpiresAt.IsZero() {
-			until = "until " + l.ExpiresAt.In(s.Location()).Format(time.RFC3339)
+			until = "until " + s.stamp(l.ExpiresAt)
 		}
 		return l, nil, faultf(guard.ErrConflict, "%s is registered already: %s has it %s, for %q", nameOf(l), l.Owner, until, l.Purpose).
 			hinted("Talk to %s. To change it for them, add --owner %q; to take it over, --reassign.", l.Owner, l.Owner)
@@ -228,7 +228,7 @@ func (s *server) registration(c *scene, l guard.Lease, out *wire.Registered) edi
 	e := edit{lease: &l}
 	verb, text := "registered", fmt.Sprintf("registered by %s for %s: %s", c.who, l.Owner, orNone(l.Purpose))
 	if c.expected {
-		text += ", expected until " + l.Expect.Until.In(s.Location()).Format(time.RFC3339) + prefixed(" under the name ", l.Expect.Name)
+		text += ", expected until " + s.stamp(l.Expect.Until) + prefixed(" under the name ", l.Expect.Name)
 	}
 	out.Outcome, out.Changes = "created", []wire.Change{}
 	if c.lease != nil && c.lease.ID == l.ID {

@@ -72,7 +72,7 @@ func (s *server) plan(ctx context.Context, c *scene, account, id, why string, ou
 		if g.Estimated {
 			about = "about "
 		}
-		out.Text = fmt.Sprintf("gone already, since %s%s (%s); there is nothing to release", about, g.At.In(s.Location()).Format(time.RFC3339), hows[g.How])
+		out.Text = fmt.Sprintf("gone already, since %s%s (%s); there is nothing to release", about, s.stamp(g.At), hows[g.How])
 		return edit{}, nil
 	}
 	if err := s.touchable(c); err != nil {
@@ -80,9 +80,9 @@ func (s *server) plan(ctx context.Context, c *scene, account, id, why string, ou
 	}
 	out.Erases, out.Survives = s.losses(c.book, c.observed, c.acct, guard.ActRelease)
 	if r := c.release; r != nil && r.Action == guard.ActRelease && !release.Withdrawable(*r) {
-		out.Outcome, out.Text = wire.OutcomeUnder, "guard is releasing it already, since "+r.IntendedAt.In(s.Location()).Format(time.RFC3339)+" ("+r.Why+")"
+		out.Outcome, out.Text = wire.OutcomeUnder, "guard is releasing it already, since "+s.stamp(r.IntendedAt)+" ("+r.Why+")"
 		if r.State == guard.ReleaseBlocked {
-			out.Text = fmt.Sprintf("guard tries to release it since %s and is blocked (%s): %s", r.IntendedAt.In(s.Location()).Format(time.RFC3339), r.Reason, r.LastError)
+			out.Text = fmt.Sprintf("guard tries to release it since %s and is blocked (%s): %s", s.stamp(r.IntendedAt), r.Reason, r.LastError)
 		}
 		return edit{}, nil
 	}

@@ -79,6 +79,26 @@ func (c *Client) Unprotect(ctx context.Context, id string) (wire.Changed, error)
 	return c.change(ctx, "/unprotect", wire.IDRequest{ID: id})
 }
 
+// Veto keeps a rule from acting on one resource until a time.
+func (c *Client) Veto(ctx context.Context, r wire.MuteRequest) (wire.Changed, error) {
+	return c.change(ctx, "/veto", r)
+}
+
+// Unveto ends vetoes: of one rule, or of all where none is named.
+func (c *Client) Unveto(ctx context.Context, r wire.MuteRequest) (wire.Changed, error) {
+	return c.change(ctx, "/unveto", r)
+}
+
+// Snooze keeps messages about one resource back until a time, but for urgent ones.
+func (c *Client) Snooze(ctx context.Context, r wire.MuteRequest) (wire.Changed, error) {
+	return c.change(ctx, "/snooze", r)
+}
+
+// Unsnooze ends a snooze.
+func (c *Client) Unsnooze(ctx context.Context, r wire.MuteRequest) (wire.Changed, error) {
+	return c.change(ctx, "/unsnooze", r)
+}
+
 func (c *Client) change(ctx context.Context, path string, in any) (wire.Changed, error) {
 	return call[wire.Changed](ctx, c, http.MethodPost, path, nil, in)
 }

@@ -138,6 +138,15 @@ type List struct {
 	Items []Item    `json:"items"`
 	// Paused is why guard acts nowhere; nil where it does.
 	Paused *Pause `json:"paused,omitempty"`
+	// Defaults are what a registration gets that leaves them out.
+	Defaults Defaults `json:"defaults"`
+}
+
+// Defaults are what a registration leaves out.
+type Defaults struct {
+	TTL     string `json:"ttl,omitempty"` // none where it is empty
+	OnLimit string `json:"on_limit"`
+	Grace   string `json:"grace"`
 }
 
 // Finding is one thing that is wrong.
