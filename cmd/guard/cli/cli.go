@@ -7,6 +7,8 @@
 package cli
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,13 +40,18 @@ type IO struct {
 	Width int
 	// Ask tells that a person sits at In and reads Err.
 	Ask bool
+	// Spool: what cannot reach the daemon may be kept in files, and what is kept there
+	// is delivered.
+	Spool bool
+	// Machine reads a file of the machine that this runs on; nil: this may not be asked.
+	Machine func(name string) ([]byte, error)
 	// Colour tells that Err is a terminal that wants colours.
 	Colour bool
 }
 
 // OS is the process's own IO.
 func OS() IO {
-	w := IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Getenv}
+	w := IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Getenv, Spool: true, Machine: machineFile}
 	isTerm := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 	w.Ask = isTerm(os.Stdin) && isTerm(os.Stderr)
 	w.Colour = isTerm(os.Stderr) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
@@ -73,11 +80,17 @@ func Run(ctx context.Context, w IO, args ...string) int {
 	return tell(w, ran, err)
 }
 
+// patience is how long a silent daemon is waited for: nobody waits longer than five
+// seconds, the start of the process and what is then kept in a file included.
+const patience = 4 * time.Second
+
 // app is what the commands of one tree share.
 type app struct {
 	IO
 	addr   string
 	output string
+	lines  *bufio.Reader // of In
+	tried  bool          // to deliver what is kept
 }
 
 // New returns the command tree. Errors are returned, not printed; Run prints
@@ -91,7 +104,7 @@ func New(w IO) *cobra.Command {
 		a.In = strings.NewReader("")
 	}
 	if a.Dial == nil {
-		a.Dial = func(addr string) (*client.Client, error) { return client.New(client.Options{Addr: addr}) }
+		a.Dial = func(addr string) (*client.Client, error) { return client.New(client.Options{Addr: addr, Timeout: patience}) }
 	}
 	root := &cobra.Command{
 		Use:   "guard",
@@ -126,22 +139,21 @@ Exit status:
 	f := root.PersistentFlags()
 	f.StringVar(&a.addr, "addr", "", "where guardd listens: unix:PATH or https://HOST:PORT (default $GUARD_ADDR, then "+client.DefaultAddr+")")
 	f.StringVarP(&a.output, "output", "o", "table", "table or json")
-	root.AddCommand(a.register(), a.ls(), a.show(), a.why(), a.extend(), a.release(), a.hold(), a.unhold(),
-		a.protect(), a.unprotect(), a.enforce(), a.observe(), a.resume(), a.reload(), a.findings(), a.log(), a.status(), a.version())
+	root.AddCommand(a.register(), a.ls(), a.show(), a.why(), a.extend(), a.release(), a.hold(), a.unhold(), a.veto(), a.unveto(), a.snooze(), a.unsnooze(),
+		a.protect(), a.unprotect(), a.enforce(), a.observe(), a.resume(), a.reload(), a.findings(), a.log(), a.status(), a.spool(), a.version())
 	return root
 }
 
-// dial makes the client.
-func (a *app) dial() (*client.Client, error) {
-	addr := a.addr
-	if addr == "" {
-		addr = a.Env("GUARD_ADDR")
-	}
-	return a.Dial(addr)
+// where is the daemon's address.
+func (a *app) where() string {
+	return cmp.Or(a.addr, a.Env("GUARD_ADDR"), client.DefaultAddr)
 }
 
+// dial makes the client.
+func (a *app) dial() (*client.Client, error) { return a.Dial(a.where()) }
+
 // ask calls the daemon; where a person waits longer than a moment they are told
-// what for.
+// what for. What was kept while it could not be reached is delivered first.
 func ask[T any](a *app, cmd *cobra.Command, doing string, call func(context.Context, *client.Client) (T, error)) (T, error) {
 	c, err := a.dial()
 	if err != nil {
@@ -151,6 +163,13 @@ func ask[T any](a *app, cmd *cobra.Command, doing string, call func(context.Cont
 	if a.Ask {
 		wait := time.AfterFunc(2*time.Second, func() { fmt.Fprintf(a.Err, "%s …\n", doing) })
 		defer wait.Stop()
+	}
+	if a.Spool && !a.tried {
+		a.tried = true
+		if err := a.deliver(cmd.Context(), c, false); err != nil {
+			var none T
+			return none, err
+		}
 	}
 	return call(cmd.Context(), c)
 }

@@ -36,12 +36,17 @@ func tell(w IO, cmd *cobra.Command, err error) int {
 		api     *wire.Error
 		usage   *usageError
 		addr    *client.AddrError
+		kept    *keptError
 		nobody  *client.UnreachableError
 		silence = errors.Is(err, errSilent)
 	)
 	switch {
 	case silence:
 		return ExitFailed
+	case errors.As(err, &kept):
+		say(kept.Text)
+		fmt.Fprintf(w.Err, "The registration of %s is KEPT in %s, and not carried out yet. The next guard command that reaches guardd delivers it, once (guard spool).\n", clean(kept.id), clean(kept.path))
+		return ExitUnreachable
 	case errors.As(err, &nobody):
 		say(nobody.Text)
 		return ExitUnreachable

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -14,9 +15,11 @@ import (
 
 func (a *app) register() *cobra.Command {
 	var r wire.RegisterRequest
+	var e wire.ExpectRequest
 	var tags []string
+	var self, expect bool
 	cmd := &cobra.Command{
-		Use:   "register ACCOUNT/ID",
+		Use:   "register [ACCOUNT/ID | self | ACCOUNT --expect]",
 		Short: "Say what a machine is for, who owns it and when it must end",
 		Long: `Register says what a machine is for, who owns it, until when and up to how much
 money. It prints what the machine costs an hour, when each limit is reached,
@@ -24,11 +27,28 @@ what guard then does and what that erases.
 
 The same command again updates the registration and says what changed; what is
 left out stays as it is. Durations are 90s, 10h, 2d, 1w2d. A time for --until is
-RFC 3339, or a date and time in guardd's time zone.`,
+RFC 3339, or a date and time in guardd's time zone.
+
+Without an ID it lists what nobody has registered, and lets a person at a
+terminal choose. "self" is the machine that this runs on. --expect registers one
+that is about to be made: guard knows it by the tag that is printed, or by its
+name, and tells people if it does not come.
+
+Where guardd cannot be reached the registration is kept in a file, and delivered
+once guardd is back (guard spool).`,
 		Example: `  guard register research/i-0abc --purpose "lora 70b" --ttl 10h --budget 40USD
   guard register lab/i-1 --purpose eval --until "2026-03-09 18:00" --tag team=nlp
-  guard register pods/x1 --purpose sweep --budget 300CNY --price 12.50CNY/h --on-limit stop`,
-		Args: usageArgs(oneID),
+  guard register pods/x1 --budget 300CNY --price 12.50CNY/h --on-limit stop
+  guard register self --purpose sweep --ttl 1d
+  guard register lab --expect --name trainer-7 --within 30m --ttl 10h
+  guard register`,
+		Args: usageArgs(func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usagef("one ACCOUNT/ID at a time, not %d", len(args))
+			}
+			return nil
+		}),
+		ValidArgsFunction: a.complete(a.resources),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if r.Tags, err = tagsOf("tag", tags); err != nil {
@@ -37,23 +57,32 @@ RFC 3339, or a date and time in guardd's time zone.`,
 			if err := empties(cmd); err != nil {
 				return err
 			}
-			r.ID = args[0]
-			out, err := ask(a, cmd, "reading "+clean(r.ID)+" at the provider",
-				func(ctx context.Context, c *client.Client) (wire.Registered, error) { return c.Register(ctx, r) })
-			if err != nil {
-				return err
+			if r.ID = strings.Join(args, ""); r.ID == "self" {
+				self, r.ID = true, ""
 			}
-			if out.Item.Mode == "observe" {
-				a.loud("OBSERVE: guard will not release anything in account " + out.Item.Account + "; it only tells. (mode: enforce in guardd's configuration changes that)")
+			switch {
+			case expect && (self || r.ID == "" || strings.Contains(r.ID, "/")):
+				return usagef("--expect names the account alone, such as guard register lab --expect --name trainer-7")
+			case expect:
+				r.Expect = &e
+			case e != wire.ExpectRequest{}:
+				return usagef("--name and --within go with --expect")
+			case self && r.ID != "":
+				return usagef("--self is the machine that this runs on: leave out %q", clean(r.ID))
+			case self:
+				if r.ID, err = a.whereabouts(cmd); err != nil {
+					return err
+				}
+			case r.ID == "":
+				if done, err := a.pick(cmd, &r); done || err != nil {
+					return err
+				}
+			default:
+				if err := checkID(r.ID); err != nil {
+					return err
+				}
 			}
-			for _, w := range out.Warnings {
-				a.loud("WARNING: " + w)
-			}
-			if done, err := a.json(out); done {
-				return err
-			}
-			a.registered(out)
-			return nil
+			return a.submit(cmd, r)
 		},
 	}
 	f := cmd.Flags()
@@ -61,21 +90,27 @@ RFC 3339, or a date and time in guardd's time zone.`,
 	f.StringVar(&r.Owner, "owner", "", "whose it is (default: you)")
 	f.StringVar(&r.TTL, "ttl", "", "how long from now: 90s, 10h, 2d, 1w2d")
 	f.StringVar(&r.Until, "until", "", "until when; instead of --ttl")
-	f.StringVar(&r.Budget, "budget", "", "the most it may cost, with currency: 40USD, 2400CNY")
-	f.StringVar(&r.Price, "price", "", "the whole machine's price, where the provider does not tell: 2.50USD/h")
+	f.StringVar(&r.Budget, "budget", "", "the most it may cost: 40USD, 2400CNY")
+	f.StringVar(&r.Price, "price", "", "the whole machine's, where nobody tells: 2.50USD/h")
 	f.StringArrayVar(&tags, "tag", nil, "KEY=VALUE, may be repeated")
 	f.StringVar(&r.OnLimit, "on-limit", "", "release, stop or alert")
 	f.StringVar(&r.Grace, "grace", "", "how long before a limit people are told, at least")
-	f.BoolVar(&r.NoGPUOK, "no-gpu-ok", false, "it has no GPU, and guard may release it all the same")
-	f.BoolVar(&r.AllowUnprotect, "allow-unprotect", false, "guard may lift the provider's protection (only where its configuration allows too)")
+	f.BoolVar(&r.NoGPUOK, "no-gpu-ok", false, "it has no GPU, and guard may release it")
+	f.BoolVar(&r.AllowUnprotect, "allow-unprotect", false, "guard may lift the provider's protection, where its\nconfiguration allows that too")
 	f.BoolVar(&r.Reassign, "reassign", false, "take over what somebody else has registered")
+	f.BoolVar(&self, "self", false, "the machine that this runs on")
+	f.BoolVar(&expect, "expect", false, "a machine that is about to be made")
+	f.StringVar(&e.Name, "name", "", "with --expect: the name that it will have")
+	f.StringVar(&e.Within, "within", "", "with --expect: how long it may take (default 30m)")
+	a.completeFlag(cmd, "owner", a.owners)
+	a.completeFlag(cmd, "on-limit", words("release", "stop", "alert"))
 	return cmd
 }
 
 // empties refuses flags that are there with nothing in them: a script's unset
 // variable must not become a default.
 func empties(cmd *cobra.Command) error {
-	for _, name := range []string{"purpose", "owner", "ttl", "until", "budget", "price", "on-limit", "grace", "by", "for"} {
+	for _, name := range []string{"purpose", "owner", "ttl", "until", "budget", "price", "on-limit", "grace", "by", "for", "name", "within"} {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
 			return usagef("--%s is empty: give it a value, or leave it out", name)
 		}
@@ -83,9 +118,39 @@ func empties(cmd *cobra.Command) error {
 	return nil
 }
 
+// submit sends a registration. One that does not reach the daemon is kept.
+func (a *app) submit(cmd *cobra.Command, r wire.RegisterRequest) error {
+	typed := time.Now()
+	if a.Spool && r.Expect == nil {
+		r.Key = newKey()
+	}
+	doing := "reading " + clean(r.ID) + " at the provider"
+	out, err := ask(a, cmd, doing, func(ctx context.Context, c *client.Client) (wire.Registered, error) { return c.Register(ctx, r) })
+	if nobody := (*client.UnreachableError)(nil); errors.As(err, &nobody) && r.Key != "" {
+		return a.keep(r, typed, nobody)
+	}
+	if err != nil {
+		return err
+	}
+	if out.Item.Mode == "observe" {
+		a.loud("OBSERVE: guard will not release anything in account " + out.Item.Account + "; it only tells. (mode: enforce in guardd's configuration changes that)")
+	}
+	for _, w := range out.Warnings {
+		a.loud("WARNING: " + w)
+	}
+	if done, err := a.json(out); done {
+		return err
+	}
+	a.registered(out)
+	return nil
+}
+
 func (a *app) registered(r wire.Registered) {
 	it := r.Item
 	verb := map[string]string{"created": "registered", "updated": "updated", "unchanged": "nothing changed:"}[r.Outcome]
+	if it.Expect != nil && r.Outcome == "created" {
+		verb = "expected:"
+	}
 	fmt.Fprintf(a.Out, "%s %s\n", verb, clean(named(it)))
 	f := fields{a, 9}
 	for _, c := range r.Changes {
@@ -93,8 +158,12 @@ func (a *app) registered(r wire.Registered) {
 	}
 	f.put("purpose", it.Purpose)
 	f.put("owner", it.Owner)
-	f.put("price", price(it))
-	f.put("spent", spent(it))
+	if it.Expect != nil {
+		a.expected(f, r.Now, it)
+	} else {
+		f.put("price", price(it))
+		f.put("spent", spent(it))
+	}
 	a.limits(f, r.Now, r.Limits, it.Budget)
 	f.put("erases", r.Erases...)
 	f.put("survives", r.Survives...)
@@ -104,69 +173,14 @@ func (a *app) registered(r wire.Registered) {
 	f.put("note", r.Notes...)
 }
 
-// limits prints when each limit is reached and what then happens.
-func (a *app) limits(f fields, now time.Time, limits []wire.Limit, budget *string) {
-	for _, l := range limits {
-		label := l.Reason
-		s := ""
-		if l.Reason == "budget" && budget != nil {
-			s = *budget + ", "
-		}
-		switch {
-		case l.Reached == nil:
-			s += "not known when"
-		default:
-			s += moment(now, *l.Reached)
-		}
-		if l.Text != "" {
-			s += ": " + l.Text
-		}
-		f.put(label, s)
+// expected prints how a machine that is about to be made will be known.
+func (a *app) expected(f fields, now time.Time, it wire.Item) {
+	f.put("tag", it.Expect.Tag+" (put it on the machine when you make it)")
+	how := "when a machine with that tag appears, this registration is taken for it"
+	if it.Expect.Name != "" {
+		how += fmt.Sprintf("; without the tag, one named %q that is made in that time", it.Expect.Name)
 	}
-}
-
-func named(it wire.Item) string {
-	s := it.Account + "/" + it.ID
-	if it.Name != "" && it.Name != it.ID {
-		s += " (" + it.Name + ")"
-	}
-	return s
-}
-
-func price(it wire.Item) string {
-	if it.Rate == nil {
-		return "unknown"
-	}
-	s := *it.Rate + " per hour, quoted for the whole of it"
-	if it.RateQuote != *it.Rate+" per hour" {
-		s = *it.Rate + " per hour for the whole of it, quoted as " + it.RateQuote
-	}
-	if it.RateSource != "" {
-		s += " (" + it.RateSource + ")"
-	}
-	return s
-}
-
-func spent(it wire.Item) string {
-	s := "unknown"
-	if it.Spend != nil {
-		s = *it.Spend
-		if it.SpendAtLeast {
-			s = "at least " + s
-		}
-	}
-	for _, o := range it.OtherSpend {
-		s += " and " + o
-	}
-	if it.CreatedAt != nil {
-		s += " since it began at " + clock(*it.CreatedAt)
-	}
-	return s
-}
-
-func none(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
+	f.put("then", how)
+	f.put("missing", "if none has come by "+moment(now, it.Expect.Until)+", people are told (expected_missing)")
+	f.put("cancel", "guard release "+it.Account+"/"+it.ID)
 }

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"guard/daemon/client"
+	"guard/daemon/wire"
+)
+
+// pick lists what nobody has registered. At a terminal a person chooses one and is
+// asked what the flags leave open; done tells that there is nothing to register.
+func (a *app) pick(cmd *cobra.Command, r *wire.RegisterRequest) (done bool, err error) {
+	list, err := ask(a, cmd, "waiting for guardd", func(ctx context.Context, c *client.Client) (wire.List, error) {
+		return c.List(ctx, client.Filter{Kind: "instance"})
+	})
+	if err != nil {
+		return true, err
+	}
+	items := slices.DeleteFunc(list.Items, claimed)
+	if done, err := a.json(append([]wire.Item{}, items...)); done && (err != nil || len(items) == 0) {
+		return true, err
+	} else if !done {
+		if len(items) == 0 {
+			a.say("everything that guard sees is registered")
+			return true, nil
+		}
+		a.offer(list.Now, items)
+	}
+	if !a.Ask {
+		return true, usagef("register which one? Name it: guard register %s/%s --purpose … --ttl …", items[0].Account, items[0].ID)
+	}
+	it, err := a.choose(cmd, items)
+	if err != nil {
+		return true, err
+	}
+	r.ID = it.Account + "/" + it.ID
+	return false, a.missing(cmd, r, list.Defaults)
+}
+
+// claimed reports what is not to be picked: it is registered, or not ours.
+func claimed(it wire.Item) bool {
+	return it.Lease != "" && !it.Adopted || it.Self || it.Foreign || it.EndedAt != nil || it.State == "releasing"
+}
+
+// offer prints the list, where a person answers on the terminal that asks.
+func (a *app) offer(now time.Time, items []wire.Item) {
+	var rows [][]string
+	for i, it := range items {
+		age, gpus, name := "", "", it.Name
+		if it.CreatedAt != nil {
+			age = span(now.Sub(*it.CreatedAt))
+		}
+		if it.GPUs > 0 {
+			gpus = strings.TrimSpace(strconv.Itoa(it.GPUs) + " " + it.GPUModel)
+		}
+		if name == it.ID {
+			name = ""
+		}
+		cells := row(now, it)
+		rows = append(rows, []string{strconv.Itoa(i + 1), cells[0], name, it.Type, gpus, cells[5], age, cells[6]})
+	}
+	b := *a
+	if a.Ask {
+		b.Out = a.Err
+	}
+	b.table([]column{{title: "no", right: true}, {title: "id"}, {title: "name", least: 6, drop: 2}, {title: "type", least: 6, drop: 4},
+		{title: "gpus", least: 4, drop: 3}, {title: "per hour", right: true}, {title: "age", drop: 1, right: true}, {title: "spent", drop: 5, right: true}}, rows)
+}
+
+// choose asks for a number until it is one of the list.
+func (a *app) choose(cmd *cobra.Command, items []wire.Item) (wire.Item, error) {
+	for {
+		text, err := a.question(cmd, fmt.Sprintf("Which one? [1-%d, empty for none] ", len(items)))
+		if err != nil {
+			return wire.Item{}, err
+		}
+		if text == "" {
+			a.say("nothing registered")
+			return wire.Item{}, errSilent
+		}
+		if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(items) {
+			return items[n-1], nil
+		}
+		a.say(fmt.Sprintf("%q is not a number from 1 to %d", text, len(items)))
+	}
+}
+
+// missing asks what the flags leave open.
+func (a *app) missing(cmd *cobra.Command, r *wire.RegisterRequest, d wire.Defaults) error {
+	put := func(into *string, prompt string) (err error) {
+		if *into == "" {
+			*into, err = a.question(cmd, prompt)
+		}
+		return err
+	}
+	if err := put(&r.Purpose, "Purpose: "); err != nil {
+		return err
+	}
+	if r.Until == "" {
+		if err := put(&r.TTL, "Hours ["+none(d.TTL)+"]: "); err != nil {
+			return err
+		}
+		if _, err := strconv.ParseUint(r.TTL, 10, 32); err == nil {
+			r.TTL += "h"
+		}
+	}
+	return put(&r.Budget, "The most it may cost, such as 40USD [no cap]: ")
+}
+
+// question asks a person for one line. No line at all ends the command.
+func (a *app) question(cmd *cobra.Command, prompt string) (string, error) {
+	fmt.Fprint(a.Err, prompt)
+	if a.lines == nil {
+		a.lines = bufio.NewReader(a.In)
+	}
+	type answer struct {
+		text string
+		err  error
+	}
+	read := make(chan answer, 1)
+	go func() {
+		text, err := a.lines.ReadString('\n')
+		read <- answer{strings.TrimSpace(text), err}
+	}()
+	select {
+	case <-cmd.Context().Done(): // a signal does not end the read
+		return "", cmd.Context().Err()
+	case r := <-read:
+		if errors.Is(r.err, io.EOF) && r.text == "" {
+			fmt.Fprintln(a.Err)
+			a.say("no answer, so nothing was done")
+			return "", errSilent
+		}
+		return r.text, nil
+	}
+}
