@@ -46,7 +46,7 @@ func Owned(name guard.Rule) bool {
 
 // Evaluate judges one subject by all rules. The same facts give the same outcome.
 func Evaluate(r Rules, f Facts) Outcome {
-	all := Outcome{Next: earliest(f.lossCounts(), f.mutesEnd())}
+	all := Outcome{At: f.At, Next: earliest(f.lossCounts(), f.mutesEnd())}
 	for _, rule := range rules {
 		o := rule.judge(r, f)
 		all.Verdicts = append(all.Verdicts, o.Verdicts...)

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"guard"
@@ -35,23 +36,13 @@ func expected(r Rules, f Facts) Outcome {
 		return Outcome{}
 	}
 	strays, how := f.candidates()
-	why := ""
-	if len(strays) == 1 {
-		if why = f.refused(strays[0].Observed); why == "" {
-			return Outcome{Booking: f.seen(strays[0], how)}
-		}
-		why = fmt.Sprintf("%s looks like it, and guard may not act on that: %s", strays[0].Observed.Resource.ID, why)
+	why := f.unsure(strays, how)
+	if len(strays) == 1 && why == "" {
+		return Outcome{Booking: f.seen(strays[0], how)}
 	}
 	l := *f.Lease
 	if end := l.ExpiresAt; !end.IsZero() && !f.At.Before(end) {
 		return Outcome{Booking: f.neverCame(end)}
-	}
-	if len(strays) > 1 {
-		names := make([]string, len(strays))
-		for i, s := range strays {
-			names[i] = s.Observed.Resource.ID.String()
-		}
-		why = "more than one could be it, so guard does not guess: " + list(names)
 	}
 	if why == "" && f.At.Before(l.Expect.Until) {
 		return Outcome{Next: earliest(f.after(l.ExpiresAt), l.Expect.Until)}
@@ -60,7 +51,7 @@ func expected(r Rules, f Facts) Outcome {
 	v.Stages = []Stage{{Name: "missing", Title: fmt.Sprintf("%s: it was expected until %s and was not seen", f.name(), f.stamp(l.Expect.Until))}}
 	if why != "" {
 		v.Since = f.At
-		v.Stages = []Stage{{Name: why, Title: fmt.Sprintf("%s: not found yet: %s", f.name(), why)}}
+		v.Stages = []Stage{{Name: "unsure: " + why, Title: fmt.Sprintf("%s: guard does not know it yet: %s", f.name(), why)}}
 	}
 	v.Stages[0].Lines = []string{
 		fmt.Sprintf("Purpose: %s. Owner: %s. Registered at %s.", orNone(l.Purpose), orNone(l.Owner), f.stamp(l.RegisteredAt)),
@@ -74,6 +65,12 @@ func expected(r Rules, f Facts) Outcome {
 	return Outcome{Verdicts: []Verdict{v}, Next: next}
 }
 
+// The two ways in which an instance is known to be what a lease expects.
+const (
+	byTag  = "its tag " + guard.TagLease
+	byName = "its name, and when it was created"
+)
+
 // candidates are the instances that the lease may be of, and how they are known.
 func (f Facts) candidates() (out []Stray, how string) {
 	for _, s := range f.Awaiting.Seen {
@@ -82,21 +79,37 @@ func (f Facts) candidates() (out []Stray, how string) {
 		}
 	}
 	if len(out) > 0 {
-		return out, "its tag " + guard.TagLease
+		return out, byTag
 	}
 	for _, s := range f.Awaiting.Seen {
-		if !named(*f.Lease, s.Observed.Resource) {
-			continue
-		}
-		out = append(out, s)
-		for _, o := range f.Awaiting.Others {
-			if named(o, s.Observed.Resource) {
-				out = append(out, s) // another lease's as well: that is more than one
-				break
-			}
+		if named(*f.Lease, s.Observed.Resource) {
+			out = append(out, s)
 		}
 	}
-	return out, "its name, and when it was created"
+	return out, byName
+}
+
+// unsure is why guard does not take what looks like the instance for it; "" where it
+// does, or nothing looks like it.
+func (f Facts) unsure(strays []Stray, how string) string {
+	if len(strays) == 0 {
+		return ""
+	}
+	first := strays[0].Observed.Resource
+	also := func(l guard.Lease) bool { return named(l, first) }
+	switch why := f.refused(strays[0].Observed); {
+	case len(strays) > 1:
+		names := make([]string, len(strays))
+		for i, s := range strays {
+			names[i] = s.Observed.Resource.ID.String()
+		}
+		return "more than one could be it: " + list(names)
+	case how == byName && slices.ContainsFunc(f.Awaiting.Others, also):
+		return fmt.Sprintf("%s could be what another registration expects, too", first.ID)
+	case why != "":
+		return fmt.Sprintf("%s looks like it, and guard may not act on that: %s", first.ID, why)
+	}
+	return ""
 }
 
 // named reports whether an instance is what a lease expects by its name and by when

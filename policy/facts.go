@@ -170,6 +170,7 @@ type Act struct {
 
 // Outcome is the whole judgement of one subject.
 type Outcome struct {
+	At       time.Time // when it was judged
 	Verdicts []Verdict
 	// Next is the first moment at which the judgement changes by itself; zero
 	// where only a new fact can change it.
@@ -179,15 +180,22 @@ type Outcome struct {
 }
 
 // Act is the act that is due first; nil where there is none. Of several that are due
-// together it is the one that waits least: a ceiling, then a cap.
+// already, or together, it is the one that waits least: a ceiling, then a cap.
 func (o Outcome) Act() *Act {
 	var first *Act
 	for _, v := range o.Verdicts {
-		if v.Act != nil && (first == nil || v.Act.Due.Before(first.Due) || v.Act.Due.Equal(first.Due) && hardness[v.Act.Cause] > hardness[first.Cause]) {
+		if v.Act != nil && (first == nil || o.sooner(*v.Act, *first)) {
 			first = v.Act
 		}
 	}
 	return first
+}
+
+func (o Outcome) sooner(a, b Act) bool {
+	if a.Due.Equal(b.Due) || !a.Due.After(o.At) && !b.Due.After(o.At) {
+		return hardness[a.Cause] > hardness[b.Cause]
+	}
+	return a.Due.Before(b.Due)
 }
 
 var hardness = map[guard.Cause]int{guard.CauseBudget: 1, guard.CauseCeiling: 2}

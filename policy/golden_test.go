@@ -101,6 +101,15 @@ func show(o policy.Outcome) string {
 			b.WriteString("\n")
 		}
 	}
+	if x := o.Booking; x != nil {
+		fmt.Fprintf(&b, "%s: %s\n\tlease %s of %s %s since %s by %s\n", x.Verb, x.Text, x.Lease.ID, x.Lease.Resource, x.Lease.Status, offset(x.Lease.Since()), x.Lease.UpdatedBy)
+		if x.Say != nil {
+			fmt.Fprintf(&b, "\ttold %s: %s\n", x.Say.Name, x.Say.Title)
+			for _, l := range x.Say.Lines {
+				fmt.Fprintf(&b, "\t\t%s\n", l)
+			}
+		}
+	}
 	if !o.Next.IsZero() {
 		fmt.Fprintf(&b, "next %s\n", offset(o.Next))
 	}
@@ -144,6 +153,23 @@ func parse(t *testing.T, text string) (policy.Rules, policy.Facts) {
 			rules.Unregistered.After = p.time("after").Sub(zero)
 		case "protect":
 			rules.Protect.Tags = p.tags()
+		case "ceilings":
+			rules.Ceilings = policy.Ceilings{TTL: p.span("ttl")}
+			for _, m := range p.list("budget") {
+				rules.Ceilings.Budget = append(rules.Ceilings.Budget, guard.MustMoney(m))
+			}
+		case "adopt":
+			rules.Unregistered.Adopt = &policy.Adopt{TTL: p.span("ttl"), OnLimit: guard.Action(p["on_limit"])}
+		case "veto", "snooze":
+			f.Mutes = append(f.Mutes, guard.Mute{Subject: "lab/i-1", Kind: guard.MuteKind(what), Rule: guard.Rule(p["rule"]), Until: p.time("until"),
+				By: p.or("by", "ana"), Reason: p["reason"]})
+		case "expected":
+			l := p.expected(t, "l-1")
+			f.Lease, f.Awaiting = &l, &policy.Awaiting{Name: "lab/l-1"}
+		case "other":
+			f.Awaiting.Others = append(f.Awaiting.Others, p.expected(t, "l-2"))
+		case "stray":
+			f.Awaiting.Seen = append(f.Awaiting.Seen, p.stray(t))
 		case "instance", "volume":
 			o := p.observed(t, guard.Kind(what))
 			f.Observed = &o
@@ -158,7 +184,7 @@ func parse(t *testing.T, text string) (policy.Rules, policy.Facts) {
 			l := p.lease(t)
 			f.Lease = &l
 		case "plan":
-			f.Plan = p.plan()
+			f.Plan = p.plan(rules)
 		case "spent":
 			f.Spend.Totals = append(f.Spend.Totals, guard.MustMoney(p["amount"]))
 			f.Spend.AtLeast = p["at_least"] != ""
@@ -305,6 +331,7 @@ func (p fields) lease(t *testing.T) guard.Lease {
 	l := guard.Lease{ID: "l-1", Resource: p.id(guard.Instance), Purpose: p.or("purpose", "lora 70b"), Owner: "ana", RegisteredAt: zero,
 		ExpiresAt: p.time("expires"), OnLimit: guard.Action(p.or("on_limit", "release")), Status: guard.LeaseStatus(p.or("status", "active")),
 		Grace: 10 * time.Minute, UpdatedAt: zero, UpdatedBy: "ana", Protected: p["protected_by"] != "", ProtectedBy: p["protected_by"], NoGPUOK: p["no_gpu_ok"] != ""}
+	l.Adopted, l.ResourceCreated = p["adopted"] != "", p.time("created")
 	if g := p["grace"]; g != "" {
 		l.Grace, _ = time.ParseDuration(g)
 	}
@@ -324,13 +351,46 @@ func (p fields) lease(t *testing.T) guard.Lease {
 	return l
 }
 
-func (p fields) plan() guard.Plan {
+// expected is a lease of what nobody has seen yet.
+func (p fields) expected(t *testing.T, id string) guard.Lease {
+	l := p.lease(t)
+	l.ID, l.Resource.ID, l.Status = id, "", guard.LeaseExpected
+	l.Expect = &guard.Expect{Name: p["name"], From: zero, Until: p.time("until")}
+	return l
+}
+
+func (p fields) stray(t *testing.T) policy.Stray {
+	s := policy.Stray{Observed: p.observed(t, guard.Instance)}
+	if was := p.time("was"); !was.IsZero() {
+		s.Was = &guard.Lease{ID: "l-0", Resource: s.Observed.Resource.ID, ResourceCreated: s.Observed.Resource.Created, RegisteredAt: was, Status: guard.LeaseGone}
+	}
+	return s
+}
+
+func (p fields) span(key string) time.Duration {
+	d, _ := time.ParseDuration(p[key])
+	return d
+}
+
+func (p fields) list(key string) []string {
+	return strings.FieldsFunc(p[key], func(r rune) bool { return r == ',' })
+}
+
+func (p fields) plan(rules policy.Rules) guard.Plan {
 	plan := guard.Plan{Lease: "l-1", SolvedAt: p.time("solved")}
 	if d := p.time("due"); !d.IsZero() {
 		plan.Deadlines = []guard.Deadline{{Reason: guard.DeadlineBudget, Limit: p.time("limit"), Due: d, Lead: p.time("limit").Sub(d), Stood: zero, Basis: p["basis"]}}
 		if c := p.time("candidate"); !c.IsZero() {
 			plan.Deadlines[0].Candidate = &guard.Candidate{Limit: c, Due: c}
 		}
+	}
+	if due := p.time("ceiling"); !due.IsZero() {
+		d, _ := rules.Ceiling(guard.Lease{RegisteredAt: zero}, nil, 0, zero)
+		d.Reason, d.Limit, d.Due, d.Stood, d.Basis = guard.DeadlineCeiling, due, due, zero, p.or("basis", d.Basis)
+		if limit := p.time("ceiling_limit"); !limit.IsZero() {
+			d.Limit, d.Lead = limit, limit.Sub(due)
+		}
+		plan.Deadlines = append(plan.Deadlines, d)
 	}
 	if u := p["unknown"]; u != "" {
 		plan.Unknown = slices.Collect(strings.SplitSeq(u, ","))

@@ -185,3 +185,96 @@ func TestLaw11WatchingOnlyWatches(t *testing.T) {
 		}
 	})
 }
+
+// TestLaw10NothingTakesALeasePastACeiling: whatever people say about a lease, hour
+// after hour, it is released at the ceiling of its life or of its money, whichever
+// comes first, and nothing but protection holds that up.
+func TestLaw10NothingTakesALeasePastACeiling(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := anyLease(t)
+		rules := policy.DefaultRules()
+		rules.Ceilings.TTL = time.Duration(rapid.IntRange(1, 12).Draw(t, "life")) * time.Hour
+		if rapid.Bool().Draw(t, "in money") {
+			rules.Ceilings.Budget = []guard.Money{guard.MustMoney("100 USD")}
+		}
+		price := rapid.SampledFrom([]string{"5USD/h", "20USD/h", "90USD/h"}).Draw(t, "price")
+		rate, err := guard.ParseRate(price)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Account.FreshFrom, f.Release = time.Time{}, nil
+		segs := []guard.Segment{{Resource: f.Observed.Resource.ID, Lease: f.Lease.ID, State: guard.StateRunning, Rate: rate, From: f.Lease.RegisteredAt}}
+		lead := time.Minute
+		hard, ok := rules.Ceiling(*f.Lease, segs, lead, f.At)
+		if !ok || hard.Due.After(f.Lease.RegisteredAt.Add(rules.Ceilings.TTL)) {
+			t.Fatalf("a ceiling of %s, and its deadline is %v", rules.Ceilings.TTL, hard.Due)
+		}
+		for range rapid.IntRange(1, 20).Draw(t, "steps") {
+			until := f.At.Add(time.Duration(rapid.IntRange(1, 48).Draw(t, "hours")) * time.Hour)
+			switch rapid.SampledFrom([]string{"extend", "hold", "veto", "snooze", "reassign", "on limit", "beat", "register again"}).Draw(t, "word") {
+			case "extend":
+				f.Lease.ExpiresAt, f.Lease.Budget = until, guard.MustMoney("1000000 USD")
+			case "hold":
+				f.Lease.Holds = append(f.Lease.Holds, guard.Hold{Until: until, Since: f.At})
+			case "veto":
+				rule := rapid.SampledFrom(append(policy.Vetoable(), guard.RuleCeilingReached)).Draw(t, "rule")
+				f.Mutes = append(f.Mutes, guard.Mute{Subject: f.Subject(), Kind: guard.Veto, Rule: rule, Until: until, Since: f.At})
+			case "snooze":
+				f.Mutes = append(f.Mutes, guard.Mute{Subject: f.Subject(), Kind: guard.Snooze, Until: until, Since: f.At})
+			case "reassign":
+				f.Lease.Owner, f.Lease.UpdatedBy = "bo", "bo"
+			case "on limit":
+				f.Lease.OnLimit = rapid.SampledFrom([]guard.Action{guard.ActAlert, guard.ActStop, guard.ActRelease}).Draw(t, "action")
+			case "register again":
+				again := *f.Lease
+				again.ID, again.RegisteredAt, again.FirstRegistered, again.ResourceCreated = "l-2", f.At, time.Time{}, f.Observed.Resource.Created
+				f.Lease.ResourceCreated = again.ResourceCreated
+				again = policy.Follow(again, *f.Lease)
+				f.Lease = &again
+			case "beat":
+			}
+			f.Lease.UpdatedAt = f.At
+			f.At = f.At.Add(time.Duration(rapid.IntRange(0, 120).Draw(t, "minutes")) * time.Minute)
+			d, _ := rules.Ceiling(*f.Lease, segs, lead, f.At)
+			if !d.Due.Equal(hard.Due) {
+				t.Fatalf("law 10 broken: its ceiling was due at %s and is now due at %s", hard.Due, d.Due)
+			}
+			d.Stood = f.Lease.RegisteredAt
+			f.Plan = guard.Plan{Lease: f.Lease.ID, SolvedAt: f.At, Deadlines: []guard.Deadline{d}}
+			act := policy.Evaluate(rules, f).Act()
+			if f.At.Before(hard.Due) {
+				continue
+			}
+			if act == nil || act.Due.After(hard.Due) || act.Block != "" || act.Cause == guard.CauseCeiling && act.Action != guard.ActRelease {
+				t.Fatalf("law 10 broken: at %s, past the ceiling of %s, guard wants %+v", f.At, hard.Due, act)
+			}
+		}
+	})
+}
+
+// TestLaw10AVetoHasAnEnd: while one is in force its rule does nothing that is due
+// before its end, what is due then was told a grace ahead, and afterwards the rule acts
+// as if there had been none.
+func TestLaw10AVetoHasAnEnd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := anyLease(t)
+		until := f.At.Add(time.Duration(rapid.IntRange(-60, 240).Draw(t, "until")) * time.Minute)
+		plain := acts(f)
+		f.Mutes = []guard.Mute{{Subject: f.Subject(), Kind: guard.Veto, Rule: guard.RuleExpired, Until: until, By: "ana", Since: f.At.Add(-2 * time.Hour)}}
+		vetoed := acts(f)
+		if !until.After(f.At) {
+			if !slices.Equal(plain, vetoed) {
+				t.Fatalf("law 10 broken: a veto that is over changes %+v to %+v", plain, vetoed)
+			}
+			return
+		}
+		for _, a := range vetoed {
+			if a.Cause == guard.CauseExpiry && (a.Due.Before(until) || f.At.Before(until.Add(-f.Lease.Grace))) {
+				t.Fatalf("law 10 broken: vetoed until %s, and at %s guard wants %+v", until, f.At, a)
+			}
+			if a.Cause == guard.CauseBudget && !slices.Contains(plain, a) {
+				t.Fatalf("law 10 broken: a veto against another rule changes %+v", a)
+			}
+		}
+	})
+}

@@ -263,7 +263,7 @@ func (l limit) keep(r Rules, f Facts) string {
 		return "Nothing that is said about this lease puts it off: an admin has set it for all of them, as ceilings in guard's configuration."
 	}
 	if end, ok := r.CeilingOf(*f.Lease); ok && l.cause == guard.CauseExpiry && !l.at.Before(end) {
-		return "It cannot be kept longer: " + f.ceilingWord(r, guard.Deadline{Limit: end}) + "."
+		return "It cannot be kept longer, for that is " + f.ceilingWord(r, guard.Deadline{Limit: end}) + "."
 	}
 	if l.cause == guard.CauseBudget {
 		more := f.Lease.Budget.Percent(25).Round()

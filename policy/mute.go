@@ -50,7 +50,7 @@ func (f Facts) mutesEnd() time.Time {
 }
 
 func (f Facts) vetoWord(v guard.Mute) string {
-	word := fmt.Sprintf("%s vetoed the rule %s until %s", orNone(v.By), v.Rule, f.stamp(v.Until))
+	word := fmt.Sprintf("the rule %s is vetoed until %s by %s", v.Rule, f.stamp(v.Until), orNone(v.By))
 	if v.Reason != "" {
 		word += ": " + v.Reason
 	}
@@ -66,7 +66,7 @@ func (f Facts) muteLines() []string {
 		case m.Kind == guard.Veto:
 			lines = append(lines, upper(f.vetoWord(m))+".")
 		case m.Kind == guard.Snooze:
-			lines = append(lines, fmt.Sprintf("%s snoozed it until %s: only what is urgent is told, and each release.", upper(orNone(m.By)), f.stamp(m.Until)))
+			lines = append(lines, fmt.Sprintf("It is snoozed until %s by %s: only what is urgent is told, and each release.", f.stamp(m.Until), orNone(m.By)))
 		}
 	}
 	return lines
