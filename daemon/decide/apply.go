@@ -18,7 +18,7 @@ import (
 // transaction.
 const (
 	few  = 3
-	most = 40
+	most = 80
 )
 
 // judged is a subject and what its transaction cannot read.
