@@ -32,7 +32,9 @@ func TestMain(m *testing.M) {
 	case "hold":
 		holdLedger(os.Getenv(ledgerEnv))
 	case "write":
-		writeLedger(os.Getenv(ledgerEnv))
+		writeLedger(os.Getenv(ledgerEnv), false)
+	case "write and compact":
+		writeLedger(os.Getenv(ledgerEnv), true)
 	default:
 		os.Exit(m.Run())
 	}
@@ -75,8 +77,8 @@ func holdLedger(path string) {
 const crashWriters = 4
 
 // writeLedger counts up in several goroutines and prints each count once it is
-// acknowledged.
-func writeLedger(path string) {
+// acknowledged, if told so with one compaction after the other.
+func writeLedger(path string, compact bool) {
 	ctx := context.Background()
 	b, err := bolt.Open(ctx, path, bolt.Options{})
 	if err != nil {
@@ -89,6 +91,14 @@ func writeLedger(path string) {
 		return
 	}
 	var wg sync.WaitGroup
+	wg.Go(func() {
+		for compact {
+			if err := b.Compact(ctx); err != nil {
+				fmt.Println(err)
+				return
+			}
+		}
+	})
 	for i := range crashWriters {
 		wg.Go(func() {
 			for {
@@ -117,11 +127,17 @@ func writeLedger(path string) {
 // Whatever was acknowledged before a kill -9 is there after it, all of each
 // update or nothing, again and again on the same file.
 func TestKilled(t *testing.T) {
+	for _, mode := range []string{"write", "write and compact"} {
+		t.Run(mode, func(t *testing.T) { t.Parallel(); killed(t, mode) })
+	}
+}
+
+func killed(t *testing.T, mode string) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	for round, lines := range []int{1, 7, 40, 83, 150} {
 		var acknowledged [crashWriters]int
-		cmd, out, _ := child(t, "write", path)
+		cmd, out, _ := child(t, mode, path)
 		for seen := 0; ; seen++ {
 			if seen == lines {
 				if err := cmd.Process.Kill(); err != nil {

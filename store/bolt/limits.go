@@ -91,6 +91,9 @@ func (b *Backend) live() (n int64, err error) {
 
 const (
 	fillingPercent = 80 // of the disk, and of the largest size
+	// roomy is more room than a ledger ever needs at once, besides copies of itself.
+	roomy  = 2 << 30
+	copies = 4
 	// worth is how many times what it holds a file must have for a compaction to be
 	// worth it, and worthSize the least that it must have.
 	worth     = 3
@@ -98,13 +101,14 @@ const (
 )
 
 // Trouble is what a person should do something about before it is too late: a disk
-// that is 80 % full (ErrFilling), a ledger at 80 % of its largest size
-// (ErrMaxSize); nil where all is well.
+// that is 80 % full and has less than 2 GiB and four copies of the ledger to spare
+// (ErrFilling), a ledger at 80 % of its largest size (ErrMaxSize); nil where all is
+// well.
 func (s Stats) Trouble() error {
 	switch {
-	case s.Disk > 0 && s.Free*100 <= s.Disk*(100-fillingPercent):
+	case s.Disk > 0 && s.Free <= s.Disk/100*(100-fillingPercent) && s.Free < roomy+copies*s.Size:
 		return fmt.Errorf("%w: %s of %s are left under the ledger (it has %s): guard works; make room before it cannot write down what it does any more", ErrFilling, size(s.Free), size(s.Disk), size(s.Size))
-	case s.Max > 0 && s.Live*100 >= s.Max*fillingPercent:
+	case s.Max > 0 && s.Live >= s.Max/100*fillingPercent:
 		return fmt.Errorf("%w, or nearly: it holds %s and may have %s: guard works; keep its history for a shorter time", ErrMaxSize, size(s.Live), size(s.Max))
 	}
 	return nil
