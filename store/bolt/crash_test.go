@@ -33,6 +33,8 @@ func TestMain(m *testing.M) {
 		holdLedger(os.Getenv(ledgerEnv))
 	case "write":
 		writeLedger(os.Getenv(ledgerEnv), false)
+	case "restore":
+		restoreLedger(os.Getenv(ledgerEnv))
 	case "write and compact":
 		writeLedger(os.Getenv(ledgerEnv), true)
 	default:

@@ -182,7 +182,9 @@ func prepare(ctx context.Context, temp *os.File, from string, opt RestoreOptions
 		return errors.Join(err, b.Close())
 	}
 	done.Deployment = l.Deployment()
-	done.Upgraded, _ = l.Upgraded()
+	if up, ok := l.Upgraded(); ok {
+		done.Upgraded = up
+	}
 	err = l.Check(ctx)
 	if err == nil && opt.Mark != nil {
 		err = opt.Mark(ctx, l)
