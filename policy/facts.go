@@ -138,6 +138,8 @@ type Verdict struct {
 	Facts  []guard.Fact
 	Wastes guard.Money
 	Urgent bool
+	// Vetoed: a person keeps the rule from doing anything.
+	Vetoed bool
 	// Act is what is to be done about it; nil where people are only told.
 	Act *Act
 }

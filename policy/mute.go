@@ -81,11 +81,9 @@ func (l limit) quiet(r Rules, f Facts, v guard.Mute, lead time.Duration) Outcome
 	if f.At.Before(notice) {
 		return Outcome{Next: earliest(notice, f.after(wakes))}
 	}
-	limit := fmt.Sprintf("%s at %s", l.coming, f.stamp(l.at))
-	if !f.At.Before(l.at) {
-		limit = fmt.Sprintf("%s since %s", l.reached, f.stamp(l.at))
-	}
+	title := fmt.Sprintf("%s: %s at %s; guard does nothing about it until %s", f.name(), l.coming, f.stamp(l.at), f.stamp(v.Until))
 	out := f.verdict(l.rule, f.began(notice))
+	out.Vetoed = true
 	out.Facts = append(out.Facts, f.limitFacts(r, l, v.Until)...)
 	lines := append([]string{fmt.Sprintf("Purpose: %s. Owner: %s.", orNone(f.Lease.Purpose), orNone(f.Lease.Owner)), upper(f.vetoWord(v)) + "."}, f.costLines()...)
 	next := wakes
@@ -95,7 +93,7 @@ func (l limit) quiet(r Rules, f Facts, v guard.Mute, lead time.Duration) Outcome
 			next = earliest(next, at)
 			continue
 		}
-		out.Stages = append(out.Stages, Stage{Name: "warn " + span(w), Title: f.name() + ": " + limit + "; guard does nothing about it", Lines: lines})
+		out.Stages = append(out.Stages, Stage{Name: "warn " + span(w), Title: title, Lines: lines})
 	}
 	return Outcome{Verdicts: []Verdict{out}, Next: next}
 }

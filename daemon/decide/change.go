@@ -101,7 +101,7 @@ func (l *Loop) opened(f policy.Facts, v policy.Verdict, c *change, stages map[gu
 	last := v.Stages[len(v.Stages)-1]
 	n := guard.Finding{Rule: v.Rule, Subject: v.Subject, Resource: v.Resource,
 		Lease: v.Lease, Since: v.Since, Opened: f.At, Title: last.Title, Facts: v.Facts, Wastes: v.Wastes, Urgent: v.Urgent,
-		Said: names(v.Stages)}
+		Said: said(v)}
 	n.ID = policy.FindingID(n)
 	c.entries = append(c.entries, entry(f, "found", n.Rule, last.Title))
 	if muted(f, v) {
@@ -117,14 +117,13 @@ func (l *Loop) opened(f policy.Facts, v policy.Verdict, c *change, stages map[gu
 // still brings an open finding up to date: a stage that is new is said.
 func (l *Loop) still(f policy.Facts, v policy.Verdict, o guard.Finding, c *change, stages map[guard.Rule]string) {
 	last := v.Stages[len(v.Stages)-1]
-	said := names(v.Stages)
+	said := said(v)
 	fresh := !slices.Contains(o.Said, last.Name)
 	if fresh && muted(f, v) {
 		fresh = false
 		said = slices.DeleteFunc(said, func(name string) bool { return !slices.Contains(o.Said, name) })
 	}
-	retitled := len(f.Mutes) > 0 && o.Title != last.Title // what is shown says whether guard acts
-	if !fresh && !retitled && slices.Equal(said, o.Said) && v.Urgent == o.Urgent && v.Lease == o.Lease {
+	if !fresh && slices.Equal(said, o.Said) && v.Urgent == o.Urgent && v.Lease == o.Lease {
 		return
 	}
 	// What is not reached any more may be said again when it is.
@@ -171,10 +170,18 @@ func (l *Loop) booked(f policy.Facts, b *policy.Booking, open []guard.Finding) c
 	return c
 }
 
-func names(stages []policy.Stage) []string {
-	out := make([]string, len(stages))
-	for i, s := range stages {
+// vetoed stands among what is said of a finding while a veto is in force, so that
+// what is shown of it changes with that. Nobody is told: who withdraws a release is.
+const vetoed = "vetoed"
+
+// said is what has been said of a finding once the last of its stages is.
+func said(v policy.Verdict) []string {
+	out := make([]string, len(v.Stages), len(v.Stages)+1)
+	for i, s := range v.Stages {
 		out[i] = s.Name
+	}
+	if v.Vetoed {
+		out = append(out, vetoed)
 	}
 	return out
 }

@@ -165,7 +165,7 @@ func (l *Loop) awaited(src source, s *subject, k known, now time.Time) (policy.F
 	}
 	f.Account = seen(f.Account)
 	lease, ok, err := src.byID(s.lease)
-	if err != nil || !ok {
+	if err != nil || !ok || lease.Resource.Account != s.account {
 		return f, err
 	}
 	f.Lease = &lease

@@ -284,6 +284,8 @@ func (x *index) finding(key string, f guard.Finding, ok bool) {
 		about := f.Subject
 		if !f.Resource.IsZero() {
 			about = f.Resource.Key()
+		} else if account, lease, ok := guard.ParseID(about); ok {
+			x.add(about, account).lease = lease // whatever has become of that since
 		}
 		x.findings[key] = about
 	}

@@ -136,7 +136,7 @@ func TestVeto(t *testing.T) {
 	want := []string{
 		"1h0m0s expired: lab/i-1 (lora 70b): guard will release it at 2026-03-06T12:00:00Z: its time ends",
 		"1h30m0s : lab/i-1 (lora 70b): it will not be released now: the rule expired is vetoed until 2026-03-06T14:00:00Z by bo: demo",
-		"1h45m0s expired: lab/i-1 (lora 70b): its time ends at 2026-03-06T12:00:00Z; guard does nothing about it",
+		"1h45m0s expired: lab/i-1 (lora 70b): its time ends at 2026-03-06T12:00:00Z; guard does nothing about it until 2026-03-06T14:00:00Z",
 		"3h50m0s expired: lab/i-1 (lora 70b): guard will release it at 2026-03-06T14:00:00Z: its time is up since 2026-03-06T12:00:00Z",
 	}
 	if diff := cmp.Diff(want, w.about("i-1")); diff != "" {

@@ -145,6 +145,7 @@ func (tw twin) history(t *testing.T) map[string]any {
 		return put(err,
 			keep(out, "finding", v.Findings, guard.Finding.Key), keep(out, "closed", v.ClosedFindings, func(f guard.Finding) string { return f.ID }),
 			keep(out, "release", v.Releases, func(r guard.Release) string { return r.Target.Key() }), keep(out, "ended", v.EndedReleases, func(r guard.Release) string { return r.ID }),
+			keep(out, "lease", v.Leases, func(l guard.Lease) string { return l.ID }),
 			keep(out, "message", v.Outbox, func(m guard.Message) string { return m.ID }), keep(out, "account", v.Accounts, func(a guard.AccountStatus) string { return a.Name }))
 	}); err != nil {
 		t.Fatal(err)
@@ -215,7 +216,7 @@ func (w *twins) rate() guard.Rate {
 
 // draw draws one change of the ledger by somebody else.
 func (w *twins) draw() func(tx *store.Tx) error {
-	switch w.some1("what", "observed", "observed", "observed", "metered", "metered", "lease", "lease", "plan", "plan", "release", "stuck", "account", "scope", "clock", "gone") {
+	switch w.some1("what", "observed", "observed", "observed", "metered", "metered", "lease", "lease", "plan", "plan", "release", "stuck", "account", "scope", "clock", "gone", "mute", "mute", "expected", "expected", "stray") {
 	case "observed":
 		return w.observed()
 	case "metered":
@@ -228,6 +229,12 @@ func (w *twins) draw() func(tx *store.Tx) error {
 		return w.release()
 	case "stuck":
 		return w.stuck()
+	case "mute":
+		return w.mute()
+	case "expected":
+		return w.expected()
+	case "stray":
+		return w.stray()
 	case "account":
 		return w.account()
 	case "scope":
@@ -272,6 +279,42 @@ func (w *twins) observed() func(tx *store.Tx) error {
 	if at := w.moment("gone"); !at.IsZero() && !at.After(w.at.Wall) && w.maybe("is gone") {
 		o.Gone = &guard.Gone{At: at, ProvenAt: at.Add(time.Minute), How: guard.How(w.some1("how", "reclaim", "outside", "release")), Proof: guard.ProofTerminal}
 	}
+	return func(tx *store.Tx) error { return tx.Observed.Put(o) }
+}
+
+// mute is a veto or a snooze, or the end of one.
+func (w *twins) mute() func(tx *store.Tx) error {
+	m := guard.Mute{Subject: w.resource().String(), Kind: guard.Snooze, Until: w.moment("until"), By: "ana", Since: w.at.Wall}
+	if w.maybe("veto") {
+		m.Kind, m.Rule = guard.Veto, guard.Rule(w.some1("rule", "expired", "budget_exceeded", "unregistered", "orphan_volume"))
+	}
+	if w.maybe("lifted") {
+		return func(tx *store.Tx) error { return tx.Mutes.Delete(m.Key()) }
+	}
+	return func(tx *store.Tx) error { return tx.Mutes.Put(m) }
+}
+
+// expected is the lease of what nobody has seen, of which a person may say that it is
+// seen, or over.
+func (w *twins) expected() func(tx *store.Tx) error {
+	l := guard.Lease{ID: w.some1("lease", "x-1", "x-2"), Resource: guard.ResourceID{Account: w.some1("account", "lab", "lab", "eye"), Kind: guard.Instance}, Purpose: "lora 70b", Owner: "ana",
+		RegisteredAt: w.at.Wall, ExpiresAt: w.moment("expires"), OnLimit: guard.ActRelease, Status: guard.LeaseExpected, UpdatedAt: w.at.Wall, UpdatedBy: "ana",
+		Expect: &guard.Expect{Name: w.some1("name", "", "trainer", "trainer"), From: w.at.Wall.Add(-time.Hour), Until: w.at.Wall.Add(12 * time.Minute)}}
+	switch w.some1("is", "expected", "expected", "expected", "seen", "over") {
+	case "seen":
+		l.Resource, l.Status, l.Expect = w.instance(), guard.LeaseActive, nil
+	case "over":
+		l.Status, l.EndedAt = guard.LeaseGone, w.at.Wall
+	}
+	return func(tx *store.Tx) error { return tx.Leases.Put(l) }
+}
+
+// stray is an instance that may be expected.
+func (w *twins) stray() func(tx *store.Tx) error {
+	id := guard.ResourceID{Account: w.some1("account", "lab", "lab", "eye"), Kind: guard.Instance, ID: w.some1("stray", "s-1", "s-2")}
+	o := guard.Observed{Identity: "acct", FirstSeen: w.at.Wall, Seen: w.at.Wall, Resource: guard.Resource{ID: id, Name: w.some1("name", "trainer", "other"), State: guard.StateRunning,
+		Created: w.at.Wall.Add(-time.Minute), GPUs: rapid.IntRange(0, 1).Draw(w.t, "gpus"), Bills: guard.Yes, Tags: map[string]string{guard.TagLease: w.some1("tag", "", "", "x-1", "x-2")}}}
+	o.Resource.HasGPU = guard.TriOf(o.Resource.GPUs > 0)
 	return func(tx *store.Tx) error { return tx.Observed.Put(o) }
 }
 
