@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"guard"
+	"guard/policy"
 	"guard/providers/fake"
 	"guard/store"
 	"guard/store/memory"
@@ -41,8 +42,9 @@ func (w *twins) put(fn func(tx *store.Tx) error) {
 // run lets both meter, and compares what they wrote and when they come again.
 func (w *twins) run() {
 	b := w.anew
-	b.loop = New(Config{Ledger: b.ledger, Account: b.loop.account, Sweep: b.loop.sweep})
-	w.remembers.loop.rules.PriceChanged.Over, w.remembers.sweeps, w.anew.sweeps = 0, 0, 0
+	rules := policy.Rules{Ceilings: policy.Ceilings{TTL: 90 * time.Hour, Budget: []guard.Money{guard.MustMoney("500 CNY")}}}
+	b.loop = New(Config{Ledger: b.ledger, Account: b.loop.account, Rules: rules, Sweep: b.loop.sweep})
+	w.remembers.loop.rules, w.remembers.sweeps, w.anew.sweeps = rules, 0, 0
 	var next [2]guard.Instant
 	for i, b := range []*bench{w.remembers, w.anew} {
 		var err error
