@@ -35,6 +35,8 @@ type Options struct {
 	Channels func(*configs.Config) ([]notify.Channel, error)
 	// Backup writes a proven copy of the ledger to a file; nil where there is no file.
 	Backup func(ctx context.Context, path string) error
+	// Storage tells of the ledger's file and its backups; nil where there is no file.
+	Storage func(ctx context.Context) wire.Storage
 	// Parallel is how many release calls an account has out at once; zero is a
 	// sensible number.
 	Parallel int
@@ -99,10 +101,13 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 		},
 		Modes: api.Modes{Switch: d.Switch, Resume: d.Resume, Reload: d.ReloadBy,
 			Pause: func() guard.Pause { return d.gen.Load().standing.pause }},
-		Health:  d.health,
-		Backup:  o.Backup,
-		Version: o.Version,
-		Log:     o.Log,
+		Delivery: func(v *store.View) ([]wire.Channel, error) { return Delivery(v, d.gen.Load().channelNames()...) },
+		Examine:  d.examine,
+		Storage:  o.Storage,
+		Health:   d.health,
+		Backup:   o.Backup,
+		Version:  o.Version,
+		Log:      o.Log,
 	})
 	return d, nil
 }
@@ -121,6 +126,9 @@ func (d *Daemon) accountNames() []string {
 
 // now is the time that guard goes by.
 func (d *Daemon) now() guard.Instant { return d.time.Believe(d.o.Now()) }
+
+// Time is the time that guard goes by, for what is ordered of it from outside.
+func (d *Daemon) Time() guard.Instant { return d.now() }
 
 // Handler is the HTTP API.
 func (d *Daemon) Handler() http.Handler { return d.api }

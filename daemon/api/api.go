@@ -45,6 +45,13 @@ type Options struct {
 	Location func() *time.Location
 	// Channels are the names of the configured channels.
 	Channels func() []string
+	// Delivery tells how each channel takes its messages (notify); nil: nobody asks.
+	Delivery func(v *store.View) ([]wire.Channel, error)
+	// Storage tells of the ledger's file and its backups; nil where it is in none.
+	Storage func(ctx context.Context) wire.Storage
+	// Examine looks at everything that guard stands on, in calls to providers and
+	// channels too; nil: nobody asks.
+	Examine func(ctx context.Context, at guard.Instant, s wire.Status) wire.Diagnosis
 	// Why gives the facts behind what guard decides about a resource, and the
 	// reasoning in lines (decide).
 	Why func(ctx context.Context, at guard.Instant, id guard.ResourceID) ([]guard.Fact, []string, error)
@@ -65,9 +72,8 @@ type server struct {
 	api huma.API
 }
 
-// New returns the handler of the whole API. The OpenAPI description is at
-// /v1/openapi.json and .yaml.
-func New(o Options) http.Handler {
+// newServer is a server without routes.
+func newServer(o Options) *server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -80,10 +86,17 @@ func New(o Options) http.Handler {
 	if o.Channels == nil {
 		o.Channels = func() []string { return nil }
 	}
+	return &server{Options: o}
+}
+
+// New returns the handler of the whole API. The OpenAPI description is at
+// /v1/openapi.json and .yaml.
+func New(o Options) http.Handler {
+	s := newServer(o)
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("guard", o.Version)
 	describe(&config)
-	s := &server{Options: o, api: humago.New(mux, config)}
+	s.api = humago.New(mux, config)
 
 	post(s, guard.Viewer, "register", "Register a resource or update its registration", s.register)
 	post(s, guard.Viewer, "extend", "Move the limits of a lease", s.extend)
@@ -106,6 +119,7 @@ func New(o Options) http.Handler {
 	get(s, guard.Viewer, "why", "What guard decides about one resource, and why", s.why)
 	get(s, guard.Viewer, "findings", "What is wrong", s.findings)
 	get(s, guard.Viewer, "log", "The journal, newest first", s.log)
+	get(s, guard.Operator, "doctor", "What guard stands on, looked at now: it asks providers and channels", s.doctor)
 	get(s, guard.Viewer, "status", "How guard stands and what needs a person", s.status)
 	post(s, guard.Admin, "token", "Make a token; its secret is told this once", s.createToken)
 	post(s, guard.Admin, "revoke", "End tokens", s.revoke)

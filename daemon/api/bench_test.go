@@ -35,6 +35,11 @@ type bench struct {
 	rules  policy.Rules
 	health wire.Health
 	copied string
+	// delivery, storage and examined are what the API is told of channels, of the
+	// ledger's file and by the doctor.
+	delivery []wire.Channel
+	storage  *wire.Storage
+	examined wire.Status
 	// whyPanics makes the function behind /why panic.
 	whyPanics bool
 	h         http.Handler
@@ -91,6 +96,17 @@ func newBench(t *testing.T, change ...func(*fake.Script)) *bench {
 		},
 		AccountNames: func() []string { return []string{b.acct.Name} },
 		Now:          func() guard.Instant { return b.at },
+		Delivery:     func(*store.View) ([]wire.Channel, error) { return b.delivery, nil },
+		Storage: func(context.Context) wire.Storage {
+			if b.storage == nil {
+				return wire.Storage{Path: "/var/lib/guard/ledger.db"}
+			}
+			return *b.storage
+		},
+		Examine: func(_ context.Context, at guard.Instant, s wire.Status) wire.Diagnosis {
+			b.examined = s
+			return wire.Diagnosis{Now: at.Wall, Sections: []wire.Section{{Name: "account lab", Points: []wire.Point{{State: wire.PointOK, Text: "list"}}}}}
+		},
 		Kick: func(loop string) {
 			b.mu.Lock()
 			defer b.mu.Unlock()

@@ -182,11 +182,21 @@ func TestStatusNeedsAPerson(t *testing.T) {
 				LastError: "terminate lab/i-1: protected by the provider: lift it"})
 		}, []string{"goes on billing: protected by the provider: lift it"}},
 		"undelivered": {func(b *bench, tx *store.Tx) error {
-			return tx.Queue(guard.Message{ID: "m", Channel: "slack", Title: "i-1 ends", CreatedAt: start, Attempts: 3, LastError: "channel_not_found"})
-		}, []string{"1 message to slack is not delivered", "channel_not_found"}},
+			b.delivery = []wire.Channel{{Name: "log"}, {Name: "slack", Undelivered: 1, Oldest: &start, Title: "i-1 ends", Error: "channel_not_found"}}
+			return nil
+		}, []string{"1 message to slack is not delivered, since 2026-03-06T18:00:00+08:00 (i-1 ends): channel_not_found"}},
+		"undelivered for long": {func(b *bench, tx *store.Tx) error {
+			b.delivery = []wire.Channel{{Name: "slack", Undelivered: 3, Oldest: &long, Title: "i-1 ends"}}
+			return nil
+		}, []string{"3 messages to slack are not delivered, the oldest since 2026-03-06T17:00:00+08:00"}},
 		"just queued": {func(b *bench, tx *store.Tx) error {
-			return tx.Queue(guard.Message{ID: "m", Channel: "slack", CreatedAt: start})
+			b.delivery = []wire.Channel{{Name: "slack", Undelivered: 1, Oldest: &start}}
+			return nil
 		}, nil},
+		"a disk that fills": {func(b *bench, tx *store.Tx) error {
+			b.storage = &wire.Storage{Trouble: "the disk is filling up"}
+			return nil
+		}, []string{"the ledger's place: the disk is filling up"}},
 		"stale loop": {func(b *bench, tx *store.Tx) error {
 			b.health.Loops = []wire.Loop{{Name: "meter", Last: &long, Stale: true}}
 			return nil

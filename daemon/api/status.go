@@ -25,7 +25,7 @@ type nothing struct{}
 func (s *server) status(ctx context.Context, at guard.Instant, _ *nothing) (wire.Status, error) {
 	health := s.Health(at)
 	out := wire.Status{Now: s.now(at), Version: s.Version, Deployment: s.Ledger.Deployment(), TimeZone: s.Location().String(), Channels: append([]string{}, s.Channels()...),
-		Attention: []string{}, Accounts: []wire.Account{}, Loops: []wire.Loop{}, Burn: []string{}, Messages: []wire.Undelivered{}, Paused: s.paused()}
+		Attention: []string{}, Accounts: []wire.Account{}, Loops: []wire.Loop{}, Burn: []string{}, Pressing: []string{}, Delivery: []wire.Channel{}, Paused: s.paused()}
 	if p := out.Paused; p != nil {
 		need(&out, fmt.Sprintf("guard acts nowhere since %s, because %s; once that is right: guard resume", p.Since.Format(time.RFC3339), p.Why), "")
 	}
@@ -46,6 +46,13 @@ func (s *server) status(ctx context.Context, at guard.Instant, _ *nothing) (wire
 		s.failing(b, health.Loops, &out)
 		return s.messages(v, at, &out)
 	})
+	if s.Storage != nil {
+		st := s.Storage(ctx)
+		st.Newest = s.inZone(st.Newest)
+		if out.Storage = &st; st.Trouble != "" {
+			need(&out, "the ledger's place", st.Trouble)
+		}
+	}
 	for _, l := range health.Loops {
 		if l.Stale {
 			text := fmt.Sprintf("the loop %s stands still", l.Name)
@@ -77,6 +84,12 @@ func need(out *wire.Status, text, why string) {
 		text += ": " + why
 	}
 	out.Attention = append(out.Attention, text)
+}
+
+// press adds what a person has to look at that is told nowhere else.
+func press(out *wire.Status, text, why string) {
+	need(out, text, why)
+	out.Pressing = append(out.Pressing, out.Attention[len(out.Attention)-1])
 }
 
 func (s *server) counts(b *book, at guard.Instant, out *wire.Status) {
@@ -196,12 +209,12 @@ func (s *server) pressing(b *book, out *wire.Status) {
 		if r.Reason == guard.BlockSurprise {
 			text += "; if it is right: guard release " + r.Target.String()
 		}
-		need(out, text, told(r))
+		press(out, text, told(r))
 	}
 	for _, key := range slices.Sorted(maps.Keys(b.findings)) {
 		for _, f := range b.findings[key] {
 			if slices.Contains(urgentRules, f.Rule) {
-				need(out, f.Title, "")
+				press(out, f.Title, "")
 			}
 		}
 	}
@@ -220,29 +233,31 @@ func told(r guard.Release) string {
 	}
 }
 
+// messages tells how each channel takes what it is given.
 func (s *server) messages(v *store.View, at guard.Instant, out *wire.Status) error {
-	for m, err := range v.Outbox.All("") {
-		if err != nil {
-			return err
-		}
-		out.Counts.Pending++
-		if m.Attempts == 0 && at.Wall.Sub(m.CreatedAt) < late {
+	if s.Delivery == nil {
+		return nil
+	}
+	channels, err := s.Delivery(v)
+	if err != nil {
+		return err
+	}
+	for _, c := range channels {
+		out.Counts.Pending += c.Undelivered
+		c.Overdue = c.Undelivered > 0 && (c.Error != "" || c.Oldest != nil && at.Wall.Sub(*c.Oldest) >= late)
+		c.Oldest, c.LastTaken, c.NextTry = s.inZone(c.Oldest), s.inZone(c.LastTaken), s.inZone(c.NextTry)
+		out.Delivery = append(out.Delivery, c)
+		if !c.Overdue {
 			continue
 		}
-		out.Messages = append(out.Messages, wire.Undelivered{Channel: m.Channel, Title: m.Title, Since: m.CreatedAt.In(s.Location()), Attempts: m.Attempts, Error: m.LastError})
-	}
-	byChannel := map[string][]wire.Undelivered{}
-	for _, m := range out.Messages {
-		byChannel[m.Channel] = append(byChannel[m.Channel], m)
-	}
-	for _, c := range slices.Sorted(maps.Keys(byChannel)) {
-		ms := byChannel[c]
-		old := slices.MinFunc(ms, func(a, b wire.Undelivered) int { return a.Since.Compare(b.Since) })
-		many := fmt.Sprintf("1 message to %s is not delivered,", c)
-		if len(ms) > 1 {
-			many = fmt.Sprintf("%d messages to %s are not delivered, the oldest", len(ms), c)
+		many := fmt.Sprintf("1 message to %s is not delivered,", c.Name)
+		if c.Undelivered > 1 {
+			many = fmt.Sprintf("%d messages to %s are not delivered, the oldest", c.Undelivered, c.Name)
 		}
-		need(out, fmt.Sprintf("%s since %s (%s)", many, old.Since.Format(time.RFC3339), old.Title), old.Error)
+		if c.Oldest != nil {
+			many += " since " + c.Oldest.Format(time.RFC3339)
+		}
+		need(out, many+" ("+c.Title+")", c.Error)
 	}
 	return nil
 }
@@ -263,6 +278,18 @@ func (s *server) backup(ctx context.Context, at guard.Instant, in wire.BackupReq
 		return tx.Journal(signed(ctx, guard.JournalEntry{At: at.Wall, Verb: "backed up", Text: "the ledger was copied to " + in.To}))
 	})
 	return out, err
+}
+
+// doctor looks at everything that guard stands on, now.
+func (s *server) doctor(ctx context.Context, at guard.Instant, _ *nothing) (wire.Diagnosis, error) {
+	if s.Examine == nil {
+		return wire.Diagnosis{Now: s.now(at), Sections: []wire.Section{}}, faultf(guard.ErrUnsupported, "this guardd has nothing to examine")
+	}
+	st, err := s.status(ctx, at, nil)
+	if err != nil {
+		return wire.Diagnosis{Now: s.now(at), Sections: []wire.Section{}}, err
+	}
+	return s.Examine(ctx, at, st), nil
 }
 
 type healthOut struct {

@@ -39,6 +39,7 @@ type ChannelHealth struct {
 	Urgent      int       `json:"urgent"`
 	Uncertain   int       `json:"uncertain"`
 	Oldest      time.Time `json:"oldest,omitzero"` // when the oldest undelivered one was queued
+	Title       string    `json:"title,omitzero"`  // of that one
 	LastAck     time.Time `json:"last_ack,omitzero"`
 	// Error is the last failure since the last acknowledgement; "" while all is well.
 	Error   string    `json:"error,omitzero"`
@@ -72,7 +73,7 @@ func Health(v *store.View, configured ...string) ([]ChannelHealth, error) {
 			h.Uncertain++
 		}
 		if h.Oldest.IsZero() || m.CreatedAt.Before(h.Oldest) {
-			h.Oldest = m.CreatedAt
+			h.Oldest, h.Title = m.CreatedAt, m.Title
 		}
 		if m.LastError != "" {
 			refusal[m.Channel] = m.LastError

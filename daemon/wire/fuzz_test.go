@@ -11,7 +11,7 @@ import (
 // bodies are one of each body that travels.
 var bodies = []any{
 	RegisterRequest{}, ExtendRequest{}, HoldRequest{}, IDRequest{}, ReleaseRequest{}, BackupRequest{}, Error{},
-	Registered{}, Changed{}, ReleaseAnswer{}, BackupAnswer{}, List{}, Show{}, Why{}, Findings{}, Log{}, Status{}, Health{}, MuteRequest{}, Spooled{},
+	Registered{}, Changed{}, ReleaseAnswer{}, BackupAnswer{}, List{}, Show{}, Why{}, Findings{}, Log{}, Status{}, Health{}, MuteRequest{}, Spooled{}, Diagnosis{},
 }
 
 // FuzzBodies: a body that was read is written so that it reads the same again:

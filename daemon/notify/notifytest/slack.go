@@ -19,7 +19,7 @@ import (
 )
 
 // Slack is a fake of the part of Slack's web API that guard speaks: posting, the
-// history, threads, the list of channels. It is strict about what Slack is strict
+// history, threads, the list of channels, who the bot is. It is strict about what Slack is strict
 // about (form, token, sizes of blocks) and is used either as an
 // [http.RoundTripper], on the time that the requests carry, or as an
 // [http.Handler]. The zero value is not usable; see [NewSlack].
@@ -37,6 +37,7 @@ type Slack struct {
 
 type room struct {
 	id, name string
+	out      bool       // the bot is not in it
 	messages []*message // oldest first
 }
 
@@ -141,6 +142,13 @@ func (s *Slack) Delete(ts string) {
 	}
 }
 
+// Uninvite takes the bot out of a channel, by its ID or #name.
+func (s *Slack) Uninvite(channel string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.find(channel).out = true
+}
+
 // Chat adds n messages of people to a channel.
 func (s *Slack) Chat(channel string, n int) {
 	s.mu.Lock()
@@ -227,6 +235,14 @@ func (s *Slack) serve(w http.ResponseWriter, req *http.Request) outcome {
 		return s.replies(w, req.PostForm)
 	case "conversations.list":
 		return s.list(w)
+	case "auth.test":
+		return answer(w, map[string]any{"ok": true, "user": "guard", "team": "lab", "user_id": "U0001", "bot_id": "B0001"})
+	case "conversations.info":
+		r := s.find(req.PostForm.Get("channel"))
+		if r == nil {
+			return reply(w, "channel_not_found")
+		}
+		return answer(w, map[string]any{"ok": true, "channel": map[string]any{"id": r.id, "name": r.name, "is_member": !r.out}})
 	}
 	return reply(w, "unknown_method")
 }

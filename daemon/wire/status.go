@@ -1,0 +1,147 @@
+package wire
+
+import "time"
+
+// Status is the answer to GET /v1/status.
+type Status struct {
+	Now        time.Time `json:"now"`
+	Version    string    `json:"version,omitempty"`
+	Deployment string    `json:"deployment"`
+	TimeZone   string    `json:"time_zone"`
+	Channels   []string  `json:"channels"` // who is told
+	// Attention is what needs a person, a sentence each; empty when all is well.
+	Attention []string `json:"attention"`
+	// Paused is why guard acts nowhere; nil where it does.
+	Paused   *Pause    `json:"paused,omitempty"`
+	Accounts []Account `json:"accounts"`
+	Loops    []Loop    `json:"loops"`
+	Counts   Counts    `json:"counts"`
+	Burn     []string  `json:"burn"` // per hour, one amount a currency
+	// Pressing are those of them that no other field tells: releases that are blocked,
+	// and findings that only a person can end.
+	Pressing []string `json:"pressing"`
+	// Delivery is how each channel takes its messages.
+	Delivery []Channel `json:"delivery"`
+	// Storage is nil where the ledger is in no file.
+	Storage *Storage `json:"storage,omitempty"`
+}
+
+// Counts are the totals of a status.
+type Counts struct {
+	Instances    int `json:"instances"`
+	Registered   int `json:"registered"`
+	Unregistered int `json:"unregistered"`
+	// NoPrice are live and perhaps billing, at a price nobody knows; they are
+	// not in Burn.
+	NoPrice  int `json:"no_price"`
+	Findings int `json:"findings"`
+	Releases int `json:"releases"` // open ones
+	Blocked  int `json:"blocked"`
+	Pending  int `json:"pending_messages"`
+}
+
+// Account is how one account stands.
+type Account struct {
+	Name     string     `json:"name"`
+	Provider string     `json:"provider"`
+	Mode     string     `json:"mode"`
+	Identity string     `json:"identity"`
+	Polled   *time.Time `json:"polled"`
+	// State is ok, new, unreachable, mismatch or removed (in the ledger, no
+	// longer configured).
+	State string   `json:"state"`
+	Error string   `json:"error,omitempty"`
+	Blind []string `json:"blind,omitempty"` // scopes that cannot be listed
+	Self  string   `json:"self,omitempty"`  // the instance guard runs on
+}
+
+// Loop is how one loop of the daemon runs.
+type Loop struct {
+	Name  string     `json:"name"`
+	Last  *time.Time `json:"last"`
+	Next  *time.Time `json:"next"`
+	Error string     `json:"error,omitempty"`
+	// Stale tells that it should have run and has not.
+	Stale bool `json:"stale"`
+}
+
+// Health is the answer to GET /v1/healthz: whether the daemon does its work.
+// It is read without touching the ledger, so it answers while that is busy.
+type Health struct {
+	OK      bool   `json:"ok"`
+	Version string `json:"version,omitempty"`
+	Loops   []Loop `json:"loops,omitempty"`
+}
+
+// BackupRequest is the body of POST /v1/backup: a file on the daemon's machine.
+type BackupRequest struct {
+	To string `json:"to"`
+}
+
+// BackupAnswer tells where the copy is.
+type BackupAnswer struct {
+	Now  time.Time `json:"now"`
+	Path string    `json:"path"`
+}
+
+// Channel is how one channel that people read takes its messages.
+type Channel struct {
+	Name string `json:"name"`
+	// Undelivered are the messages that it has not taken; Oldest is when the first of
+	// them was written, and Title what that one says.
+	Undelivered int        `json:"undelivered"`
+	Urgent      int        `json:"urgent"`
+	Oldest      *time.Time `json:"oldest"`
+	Title       string     `json:"title,omitempty"`
+	LastTaken   *time.Time `json:"last_taken"`
+	NextTry     *time.Time `json:"next_try"`
+	Error       string     `json:"error,omitempty"` // the last, since it took one
+	// Overdue tells that a person has to look: it failed, or takes too long.
+	Overdue bool `json:"overdue"`
+}
+
+// Storage is the ledger's file, what it has room for, and its backups. Sizes are in
+// bytes.
+type Storage struct {
+	Path   string `json:"path"`
+	Schema int    `json:"schema"`
+	Size   int64  `json:"size"`
+	Max    int64  `json:"max"` // the most that Size may be; 0: no bound
+	Disk   int64  `json:"disk"`
+	Free   int64  `json:"free"` // what of the disk guard may still use
+	// Backups are the copies found in Folder; Newest is when the last was made.
+	Folder  string     `json:"folder,omitempty"`
+	Backups int        `json:"backups"`
+	Newest  *time.Time `json:"newest"`
+	// Trouble is what is wrong with the place that it is in; Error is why part of all
+	// this is not known.
+	Trouble string `json:"trouble,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
+// Diagnosis is the answer to GET /v1/doctor: what was looked at, section by section.
+type Diagnosis struct {
+	Now      time.Time `json:"now"`
+	Sections []Section `json:"sections"`
+}
+
+// Section is one thing that guard stands on.
+type Section struct {
+	Name   string  `json:"name"`
+	Points []Point `json:"points"`
+}
+
+// The states of a point, from the best.
+const (
+	PointOK   = "ok"
+	PointNote = "note" // nothing wrong: not tried, or worth knowing
+	PointWarn = "warn" // guard works; soon or in part it will not
+	PointFail = "fail" // guard does not do its work
+)
+
+// Point is one thing that was looked at.
+type Point struct {
+	State string `json:"state"`
+	Text  string `json:"text"`
+	Do    string `json:"do,omitempty"` // one line of remedy
+}
