@@ -104,7 +104,9 @@ func New(w IO) *cobra.Command {
 		a.In = strings.NewReader("")
 	}
 	if a.Dial == nil {
-		a.Dial = func(addr string) (*client.Client, error) { return client.New(client.Options{Addr: addr, Timeout: patience}) }
+		a.Dial = func(addr string) (*client.Client, error) {
+			return client.New(client.Options{Addr: addr, Timeout: patience})
+		}
 	}
 	root := &cobra.Command{
 		Use:   "guard",
@@ -137,7 +139,7 @@ Exit status:
 	root.SetErr(a.Err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err.Error()} })
 	f := root.PersistentFlags()
-	f.StringVar(&a.addr, "addr", "", "where guardd listens: unix:PATH or https://HOST:PORT (default $GUARD_ADDR, then "+client.DefaultAddr+")")
+	f.StringVar(&a.addr, "addr", "", "guardd's address, unix:PATH or https://HOST:PORT\n(default $GUARD_ADDR, then "+client.DefaultAddr+")")
 	f.StringVarP(&a.output, "output", "o", "table", "table or json")
 	root.AddCommand(a.register(), a.ls(), a.show(), a.why(), a.extend(), a.release(), a.hold(), a.unhold(), a.veto(), a.unveto(), a.snooze(), a.unsnooze(),
 		a.protect(), a.unprotect(), a.enforce(), a.observe(), a.resume(), a.reload(), a.findings(), a.log(), a.status(), a.spool(), a.version())

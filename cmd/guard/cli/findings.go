@@ -63,6 +63,7 @@ func (a *app) log() *cobra.Command {
 			}
 			return oneID(cmd, args)
 		}),
+		ValidArgsFunction: a.complete(a.resources),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 || limit > 1000 {
 				return usagef("-n %d: from 1 to 1000 entries at a time", limit)

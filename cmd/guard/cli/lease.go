@@ -20,7 +20,7 @@ present expiry (from now, where that has passed); --budget +500CNY adds to the
 cap, --budget 3000CNY sets it.`,
 		Example: `  guard extend research/i-0abc --by 2h
   guard extend lab/i-1 --until "2026-03-09 18:00" --budget +500CNY`,
-		Args: usageArgs(oneID),
+		Args: usageArgs(oneID), ValidArgsFunction: a.complete(a.resources),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := empties(cmd); err != nil {
 				return err
@@ -48,8 +48,9 @@ func (a *app) hold() *cobra.Command {
 		Short: "Put off what limits would do, until a time",
 		Long: `Hold puts off what the limits of a lease would do. It ends by itself, after two
 hours unless told otherwise; what is due then happens with fresh notice.`,
-		Example: `  guard hold research/i-0abc --for 4h --reason "demo at 15:00"`,
-		Args:    usageArgs(oneID),
+		Example:           `  guard hold research/i-0abc --for 4h --reason "demo at 15:00"`,
+		Args:              usageArgs(oneID),
+		ValidArgsFunction: a.complete(a.resources),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := empties(cmd); err != nil {
 				return err
@@ -83,7 +84,7 @@ func (a *app) unprotect() *cobra.Command {
 func (a *app) simple(use, short, done string, call func(*client.Client, context.Context, string) (wire.Changed, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Example: "  guard " + use[:len(use)-len("ACCOUNT/ID")] + "research/i-0abc",
-		Args: usageArgs(oneID),
+		Args: usageArgs(oneID), ValidArgsFunction: a.complete(a.resources),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.changed(cmd, done, func(ctx context.Context, c *client.Client) (wire.Changed, error) { return call(c, ctx, args[0]) })
 		},

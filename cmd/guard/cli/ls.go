@@ -61,6 +61,9 @@ volumes; --all shows what is gone, too.`,
 	cmd.Flags().StringVar(&f.Owner, "owner", "", "only of this owner")
 	cmd.Flags().StringArrayVar(&tags, "tag", nil, "only with this tag, KEY=VALUE; may be repeated")
 	cmd.Flags().BoolVar(&f.All, "all", false, "what is gone, too")
+	a.completeFlag(cmd, "account", a.accounts)
+	a.completeFlag(cmd, "owner", a.owners)
+	a.completeFlag(cmd, "kind", words("instance", "volume", "snapshot", "image", "address", "filesystem"))
 	return cmd
 }
 
@@ -135,10 +138,16 @@ func ends(now time.Time, it wire.Item) string {
 		return "BLOCKED: " + it.ReleaseReason
 	case it.Release == "intended" || it.Release == "issued":
 		return "being released"
+	case it.Expect != nil && now.After(it.Expect.Until):
+		return "has not come: " + ahead(now, it.Expect.Until)
+	case it.Expect != nil:
+		return "expected " + ahead(now, it.Expect.Until) + " at the latest"
 	case it.Protected:
 		return "protected"
 	case it.HeldUntil != nil:
 		return "held for " + span(it.HeldUntil.Sub(now))
+	case it.Deadline != nil && vetoed(it, *it.Deadline) != nil:
+		return "vetoed for " + span(vetoed(it, *it.Deadline).Until.Sub(now)) + " (" + it.DeadlineReason + ")"
 	case it.Deadline != nil:
 		s := ahead(now, *it.Deadline) + " (" + it.DeadlineReason + ")"
 		if it.Mode == "observe" {
@@ -157,4 +166,15 @@ func ends(now time.Time, it wire.Item) string {
 		return "not registered"
 	}
 	return "no limit"
+}
+
+// vetoed is the veto that outlasts the limit that comes first; nil where none does.
+func vetoed(it wire.Item, deadline time.Time) *wire.Mute {
+	rule := map[string]string{"expiry": "expired", "budget": "budget_exceeded"}[it.DeadlineReason]
+	for _, m := range it.Mutes {
+		if m.Kind == "veto" && m.Rule == rule && m.Until.After(deadline) {
+			return &m
+		}
+	}
+	return nil
 }

@@ -40,11 +40,14 @@ func (a *app) pick(cmd *cobra.Command, r *wire.RegisterRequest) (done bool, err 
 		return true, usagef("register which one? Name it: guard register %s/%s --purpose … --ttl …", items[0].Account, items[0].ID)
 	}
 	it, err := a.choose(cmd, items)
-	if err != nil {
-		return true, err
+	if err == nil {
+		r.ID = it.Account + "/" + it.ID
+		err = a.missing(cmd, r, list.Defaults)
 	}
-	r.ID = it.Account + "/" + it.ID
-	return false, a.missing(cmd, r, list.Defaults)
+	if errors.Is(err, errSilent) {
+		a.say("nothing registered")
+	}
+	return false, err
 }
 
 // claimed reports what is not to be picked: it is registered, or not ours.
@@ -85,7 +88,6 @@ func (a *app) choose(cmd *cobra.Command, items []wire.Item) (wire.Item, error) {
 			return wire.Item{}, err
 		}
 		if text == "" {
-			a.say("nothing registered")
 			return wire.Item{}, errSilent
 		}
 		if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(items) {
@@ -117,7 +119,8 @@ func (a *app) missing(cmd *cobra.Command, r *wire.RegisterRequest, d wire.Defaul
 	return put(&r.Budget, "The most it may cost, such as 40USD [no cap]: ")
 }
 
-// question asks a person for one line. No line at all ends the command.
+// question asks a person for one line. No line at all is errSilent: the caller says
+// what was not done.
 func (a *app) question(cmd *cobra.Command, prompt string) (string, error) {
 	fmt.Fprint(a.Err, prompt)
 	if a.lines == nil {
@@ -138,7 +141,6 @@ func (a *app) question(cmd *cobra.Command, prompt string) (string, error) {
 	case r := <-read:
 		if errors.Is(r.err, io.EOF) && r.text == "" {
 			fmt.Fprintln(a.Err)
-			a.say("no answer, so nothing was done")
 			return "", errSilent
 		}
 		return r.text, nil

@@ -1,8 +1,9 @@
 package cli
 
 import (
-	"bufio"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -23,7 +24,12 @@ func (a *app) release() *cobra.Command {
 		Long: `Release ends machines for good: what is on their own disks is lost. It respects
 the same protections as every rule, and asks before it acts where a person sits
 at a terminal. The command returns when the order is durable in guardd's ledger;
-guard show tells when the end is proven. What is gone already is no error.`,
+guard show tells when the end is proven. What is gone already is no error. Of a
+machine that is only expected it ends the waiting.
+
+--all --match shows its plan first, what goes and what is spared and why, and does
+exactly that: where anything else would go by then, nothing is ordered. Tags are
+compared exactly; what has none matches nothing.`,
 		Example: `  guard release research/i-0abc
   guard release --all --match team=nlp --dry-run`,
 		Args: usageArgs(func(_ *cobra.Command, args []string) error {
@@ -34,6 +40,7 @@ guard show tells when the end is proven. What is gone already is no error.`,
 			}
 			return nil
 		}),
+		ValidArgsFunction: a.completeMany(a.resources),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if r.Match, err = tagsOf("match", match); err != nil {
@@ -48,8 +55,8 @@ guard show tells when the end is proven. What is gone already is no error.`,
 				return usagef("--all needs --match KEY=VALUE: guard does not release everything there is")
 			}
 			r.IDs = args
-			if a.Ask && !yes && !r.DryRun {
-				if ok, err := a.confirm(cmd, r); err != nil || !ok {
+			if !r.DryRun && (r.All || a.Ask && !yes) {
+				if ok, err := a.plan(cmd, &r, a.Ask && !yes); err != nil || !ok {
 					return err
 				}
 			}
@@ -57,7 +64,7 @@ guard show tells when the end is proven. What is gone already is no error.`,
 			if err != nil {
 				return err
 			}
-			return a.released(out)
+			return a.released(out, r)
 		},
 	}
 	f := cmd.Flags()
@@ -69,33 +76,69 @@ guard show tells when the end is proven. What is gone already is no error.`,
 	return cmd
 }
 
-// confirm shows what would be lost and asks.
-func (a *app) confirm(cmd *cobra.Command, r wire.ReleaseRequest) (bool, error) {
-	dry := r
+// plan shows what would go, asks if there is somebody to ask, and binds the order to
+// exactly that.
+func (a *app) plan(cmd *cobra.Command, r *wire.ReleaseRequest, confirm bool) (bool, error) {
+	dry := *r
 	dry.DryRun = true
 	out, err := ask(a, cmd, "waiting for guardd", func(ctx context.Context, c *client.Client) (wire.ReleaseAnswer, error) { return c.Release(ctx, dry) })
 	if err != nil {
 		return false, err
 	}
-	would := 0
 	for _, o := range out.Results {
-		fmt.Fprintln(a.Err, clean(o.ID+prefixed(" ", paren(o.Name))+": "+o.Text))
-		losses(a.Err, o)
 		if o.Outcome == wire.OutcomeWould {
-			would++
+			r.Goes = append(r.Goes, o.ID)
 		}
 	}
-	if would == 0 {
+	r.Plan = out.Plan
+	if len(r.Goes) == 0 {
 		return true, nil // nothing to lose: let the daemon answer
 	}
-	fmt.Fprintf(a.Err, "Release %s for good? [y/N] ", count(would, "machine", "machines"))
-	line, _ := bufio.NewReader(a.In).ReadString('\n')
-	switch strings.ToLower(strings.TrimSpace(line)) {
+	if confirm || a.output != "json" {
+		a.planned(a.Err, out)
+	}
+	if !confirm {
+		return true, nil
+	}
+	line, err := a.question(cmd, fmt.Sprintf("Release %s for good? [y/N] ", count(len(r.Goes), "machine", "machines")))
+	if err != nil && !errors.Is(err, errSilent) {
+		return false, err
+	}
+	switch strings.ToLower(line) {
 	case "y", "yes":
 		return true, nil
 	}
 	a.say("nothing released")
 	return false, errSilent
+}
+
+// planned prints what goes, then what is spared, then what that saves.
+func (a *app) planned(w io.Writer, out wire.ReleaseAnswer) {
+	spared := func(o wire.ReleaseOutcome) bool { return o.Outcome != wire.OutcomeWould }
+	for _, o := range out.Results {
+		if !spared(o) {
+			fmt.Fprintln(w, clean(o.ID+prefixed(" ", paren(o.Name))+": "+o.Text))
+			losses(w, o)
+		}
+	}
+	for _, o := range out.Results {
+		if spared(o) {
+			fmt.Fprintln(w, clean(o.ID+prefixed(" ", paren(o.Name))+": spared: "+o.Text))
+		}
+	}
+	saves := strings.Join(out.Saves, " and ")
+	switch {
+	case saves != "" && out.NoPrice > 0:
+		saves = fmt.Sprintf("saves %s per hour, and what %d of unknown price cost", saves, out.NoPrice)
+	case saves != "":
+		saves = "saves " + saves + " per hour"
+	}
+	if saves != "" {
+		fmt.Fprintln(w, clean(saves))
+	}
+	for _, n := range out.Notes {
+		fmt.Fprintln(w, clean("note: "+n))
+	}
 }
 
 // losses prints what a release would erase and what it would leave.
@@ -108,7 +151,7 @@ func losses(w io.Writer, o wire.ReleaseOutcome) {
 	}
 }
 
-func (a *app) released(out wire.ReleaseAnswer) error {
+func (a *app) released(out wire.ReleaseAnswer, r wire.ReleaseRequest) error {
 	var failed error
 	for _, o := range out.Results {
 		if o.Outcome == wire.OutcomeRefused {
@@ -116,13 +159,17 @@ func (a *app) released(out wire.ReleaseAnswer) error {
 		}
 	}
 	if done, err := a.json(out); done {
-		if err != nil {
-			return err
-		}
-		return failed
+		return cmp.Or(err, failed)
 	}
 	if len(out.Results) == 0 {
-		a.say("nothing matches")
+		a.say("nothing matches " + tagList(r.Match))
+		for _, n := range out.Notes {
+			a.say("note: " + n)
+		}
+	}
+	if r.DryRun && r.All {
+		a.planned(a.Out, out)
+		return failed
 	}
 	for _, o := range out.Results {
 		if o.Outcome != wire.OutcomeRefused {

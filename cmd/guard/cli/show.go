@@ -15,10 +15,11 @@ import (
 
 func (a *app) show() *cobra.Command {
 	return &cobra.Command{
-		Use:     "show ACCOUNT/ID",
-		Short:   "Everything about one resource",
-		Example: "  guard show research/i-0abc",
-		Args:    usageArgs(oneID),
+		Use:               "show ACCOUNT/ID",
+		Short:             "Everything about one resource",
+		Example:           "  guard show research/i-0abc",
+		Args:              usageArgs(oneID),
+		ValidArgsFunction: a.complete(a.resources),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out, err := ask(a, cmd, "waiting for guardd", func(ctx context.Context, c *client.Client) (wire.Show, error) { return c.Show(ctx, args[0]) })
 			if err != nil {
@@ -42,10 +43,12 @@ func (a *app) shown(s wire.Show) {
 	if it.RawState != "" && it.RawState != it.State && it.EndedAt == nil {
 		state += " (the provider says " + it.RawState + ")"
 	}
-	switch it.Billing {
-	case "yes":
+	switch {
+	case it.Expect != nil:
+		state += ", not seen yet"
+	case it.Billing == "yes":
 		state += ", bills"
-	case "no":
+	case it.Billing == "no":
 		state += ", does not bill"
 	default:
 		state += ", not known whether it bills"
@@ -61,15 +64,23 @@ func (a *app) shown(s wire.Show) {
 	if it.Lease == "" && it.Kind == "instance" {
 		f.put("lease", "nobody has registered it: guard register "+it.Account+"/"+it.ID+" --purpose … --ttl …")
 	} else if it.Lease != "" {
-		f.put("lease", it.Lease)
+		lease := it.Lease
+		if it.Adopted {
+			lease += ", made by guard because nobody had (guard register takes it over)"
+		}
+		f.put("lease", lease)
 		f.put("purpose", it.Purpose)
 		f.put("owner", it.Owner)
 		if s.RegisteredAt != nil {
 			f.put("registered", moment(s.Now, *s.RegisteredAt))
 		}
 	}
-	f.put("price", price(it))
-	f.put("spent", spent(it))
+	if it.Expect != nil {
+		a.expected(f, s.Now, it)
+	} else {
+		f.put("price", price(it))
+		f.put("spent", spent(it))
+	}
 	if it.Budget != nil && len(s.Limits) == 0 { // else it stands there
 		f.put("budget", *it.Budget)
 	}
@@ -79,6 +90,10 @@ func (a *app) shown(s wire.Show) {
 	}
 	for _, h := range s.Holds {
 		f.put("held", "until "+moment(s.Now, h.Until)+" by "+h.By+reason(h.Reason))
+	}
+	for _, m := range it.Mutes {
+		label := map[string]string{"veto": "vetoed", "snooze": "snoozed"}[m.Kind]
+		f.put(label, strings.TrimSpace(prefixed("the rule ", m.Rule)+" until "+moment(s.Now, m.Until)+" by "+m.By+reason(m.Reason)))
 	}
 	f.put("erases", s.Erases...)
 	f.put("survives", s.Survives...)

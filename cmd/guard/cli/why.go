@@ -12,10 +12,11 @@ import (
 
 func (a *app) why() *cobra.Command {
 	return &cobra.Command{
-		Use:     "why ACCOUNT/ID",
-		Short:   "What guard decides about one resource, and on which facts",
-		Example: "  guard why research/i-0abc",
-		Args:    usageArgs(oneID),
+		Use:               "why ACCOUNT/ID",
+		Short:             "What guard decides about one resource, and on which facts",
+		Example:           "  guard why research/i-0abc",
+		Args:              usageArgs(oneID),
+		ValidArgsFunction: a.complete(a.resources),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out, err := ask(a, cmd, "waiting for guardd", func(ctx context.Context, c *client.Client) (wire.Why, error) { return c.Why(ctx, args[0]) })
 			if err != nil {
