@@ -60,7 +60,7 @@ func (c *scene) open(verb string) (guard.Lease, error) {
 
 // subject is what people call it: ACCOUNT/ID, of what is expected the lease's.
 func (c *scene) subject() string {
-	if c.expected {
+	if c.expected && c.lease != nil {
 		return nameOf(*c.lease)
 	}
 	return c.observed.Resource.ID.String()
