@@ -1,9 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/spf13/cobra"
+
+	"guard/configs"
+	"guard/daemon"
 )
 
 func checkCommand() *cobra.Command {
@@ -30,9 +35,35 @@ print every mistake in it with its line. No provider is called.`,
 			for _, a := range c.Accounts {
 				fmt.Fprintf(out, "  %-20s %-8s %s\n", a.Name, a.Provider, a.Mode)
 			}
+			fmt.Fprint(out, places(c))
 			return nil
 		},
 	}
 	configFlag(cmd, &file)
 	return cmd
+}
+
+// places tells where the API is served, and under which certificate; nothing where
+// only guardd's own user may ask.
+func places(c *configs.Config) string {
+	out := ""
+	if c.Listen.Group != "" {
+		out = fmt.Sprintf("listens at unix:%s for the group %s\n", c.Listen.Unix, c.Listen.Group)
+	}
+	if c.Listen.TCP == "" {
+		return out
+	}
+	file := c.Listen.Cert
+	if file == "" {
+		file = daemon.OwnCertificateFile(c.Ledger.Path)
+	}
+	switch fingerprint, err := daemon.FingerprintOf(file); {
+	case err == nil:
+		out += fmt.Sprintf("listens at tcp:%s with the certificate %s\n  GUARD_FINGERPRINT=%s\n", c.Listen.TCP, file, fingerprint)
+	case errors.Is(err, fs.ErrNotExist):
+		out += fmt.Sprintf("listens at tcp:%s with a certificate that guardd makes at its first start\n", c.Listen.TCP)
+	default:
+		out += fmt.Sprintf("listens at tcp:%s with a certificate that cannot be read now: %v\n", c.Listen.TCP, err)
+	}
+	return out
 }

@@ -53,7 +53,7 @@ func demo(ctx context.Context, out io.Writer, speed int, once bool) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	listener, err := daemon.ListenUnix(ctx, filepath.Join(dir, "guard.sock"))
+	listener, err := daemon.ListenUnix(ctx, filepath.Join(dir, "guard.sock"), "")
 	if err != nil {
 		return err
 	}

@@ -70,11 +70,15 @@ func serve(ctx context.Context, errOut io.Writer, file string) (err error) {
 		log.Info("the ledger was upgraded; the copy from before is the way back to an older guard", "from", up.From, "to", up.To, "kept", up.Kept)
 	}
 
-	listener, err := daemon.ListenUnix(ctx, c.Listen.Unix)
+	listeners, err := listen(ctx, c, log)
 	if err != nil {
 		return err
 	}
-	defer listener.Close()
+	defer func() {
+		for _, l := range listeners {
+			l.Close()
+		}
+	}()
 	d, err := daemon.New(ctx, daemon.Options{
 		Ledger: ledger, Config: c, Load: func() (*configs.Config, error) { return load(file) },
 		Factories: factories, Channels: channels(log), Backup: backend.BackupTo,
@@ -83,15 +87,52 @@ func serve(ctx context.Context, errOut io.Writer, file string) (err error) {
 	if err != nil {
 		return err
 	}
-	return runDaemon(ctx, d, listener, log)
+	return runDaemon(ctx, d, listeners, log)
+}
+
+// listen opens the socket and, where it is configured, TCP: all of it or nothing.
+func listen(ctx context.Context, c *configs.Config, log *slog.Logger) ([]net.Listener, error) {
+	unix, err := daemon.ListenUnix(ctx, c.Listen.Unix, c.Listen.Group)
+	if err != nil || c.Listen.TCP == "" {
+		return []net.Listener{unix}, err
+	}
+	tcp, err := listenTCP(ctx, c, log)
+	if err != nil {
+		unix.Close()
+		return nil, err
+	}
+	return []net.Listener{unix, tcp}, nil
+}
+
+func listenTCP(ctx context.Context, c *configs.Config, log *slog.Logger) (net.Listener, error) {
+	now := func() time.Time { return daemon.Now().Wall }
+	var cert *daemon.Certificate
+	var err error
+	if c.Listen.Cert != "" {
+		cert, err = daemon.GivenCertificate(c.Listen.Cert, c.Listen.Key, now, log)
+	} else {
+		cert, err = daemon.OwnCertificate(c.Ledger.Path, c.Listen.TCP, now, log)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l, err := daemon.ListenTCP(ctx, c.Listen.TCP, cert)
+	if err == nil {
+		log.Info("guardd serves TLS", "listen", l.Addr().String(), "fingerprint", cert.Fingerprint(), "certificate", cert.File(), "ends", cert.Ends())
+	}
+	return l, err
 }
 
 // runDaemon serves the API and drives the loops until ctx ends.
-func runDaemon(ctx context.Context, d *daemon.Daemon, listener net.Listener, log *slog.Logger) error {
+func runDaemon(ctx context.Context, d *daemon.Daemon, listeners []net.Listener, log *slog.Logger) error {
 	// People may still ask while the loops come to an end, so the API goes last.
 	server := newServer(ctx, d.Handler())
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
+	// Whoever is slow, or speaks no TLS, is not worth a line each.
+	server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelDebug)
+	served := make(chan error, len(listeners))
+	for _, l := range listeners {
+		go func() { served <- server.Serve(l) }()
+	}
 
 	loopsCtx, stopLoops := context.WithCancel(ctx)
 	defer stopLoops()
@@ -102,7 +143,7 @@ func runDaemon(ctx context.Context, d *daemon.Daemon, listener net.Listener, log
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 
-	log.Info("guardd runs", "listen", listener.Addr().String(), "version", version())
+	log.Info("guardd runs", "listen", listeners[0].Addr().String(), "version", version())
 	tellSystemd(log, sd.SdNotifyReady)
 	watchdog, stopWatchdog := watchdogTicks()
 	defer stopWatchdog()

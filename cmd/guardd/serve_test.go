@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"guard/configs"
+)
+
+// door is guardd's server over TLS with its time-outs shortened, so that slow clients
+// need not be so slow.
+func door(t *testing.T, h http.HandlerFunc) (addr string) {
+	t.Helper()
+	c := &configs.Config{Ledger: configs.Ledger{Path: filepath.Join(t.TempDir(), "ledger.db")}, Listen: configs.Listen{TCP: "127.0.0.1:0"}}
+	l, err := listenTCP(t.Context(), c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newServer(context.WithoutCancel(t.Context()), h)
+	s.ReadHeaderTimeout /= 50
+	s.ReadTimeout /= 50
+	s.WriteTimeout /= 50
+	s.IdleTimeout /= 50
+	s.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
+	go s.Serve(l)
+	t.Cleanup(func() { s.Close() })
+	return l.Addr().String()
+}
+
+func knock(t *testing.T, addr string) *tls.Conn {
+	t.Helper()
+	c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// TestSlowClients: who says nothing, or says it a byte at a time, is cut off, in
+// each part of a request; meanwhile others are answered.
+func TestSlowClients(t *testing.T) {
+	addr := door(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, "answered")
+	})
+	// drip sends text a byte at a time for as long as the other side takes it.
+	drip := func(c net.Conn, text string) {
+		go func() {
+			tick := time.NewTicker(20 * time.Millisecond)
+			defer tick.Stop()
+			for i := 0; ; i++ {
+				<-tick.C
+				if _, err := c.Write([]byte{text[i%len(text)]}); err != nil {
+					return
+				}
+			}
+		}()
+	}
+	raw, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	slow := map[string]net.Conn{"before TLS": raw}
+	for name, begin := range map[string]string{
+		"without a request": "",
+		"in a header":       "GET / HTTP/1.1\r\nHost: guard\r\nX-Slow: ",
+		"in a body":         "POST / HTTP/1.1\r\nHost: guard\r\nContent-Length: 100000\r\n\r\n",
+	} {
+		c := knock(t, addr)
+		if _, err := io.WriteString(c, begin); err != nil {
+			t.Fatal(err)
+		}
+		if begin != "" {
+			drip(c, "a")
+		}
+		slow[name] = c
+	}
+	quick := knock(t, addr)
+	if _, err := io.WriteString(quick, "GET / HTTP/1.1\r\nHost: guard\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := http.ReadResponse(bufio.NewReader(quick), nil); err != nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("somebody quick among them: %v", err)
+	}
+	for name, c := range slow {
+		if err := c.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		// The end comes from guardd: whatever it answered, it closes.
+		if _, err := io.Copy(io.Discard, c); err != nil && os.IsTimeout(err) {
+			t.Errorf("slow %s: still there after 20 s", name)
+		}
+	}
+}
+
+// TestTooManyConnections: one address does not take all the room.
+func TestTooManyConnections(t *testing.T) {
+	addr := door(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "answered") })
+	var conns []net.Conn
+	for range 40 {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		conns = append(conns, c)
+	}
+	// The others are waited for longer than this.
+	soon := time.Now().Add(100 * time.Millisecond)
+	var turned atomic.Int32
+	var all sync.WaitGroup
+	for _, c := range conns {
+		all.Go(func() {
+			_ = c.SetReadDeadline(soon)
+			if _, err := c.Read(make([]byte, 1)); err != nil && !os.IsTimeout(err) {
+				turned.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if turned.Load() != 8 {
+		t.Errorf("of 40 connections %d were turned away", turned.Load())
+	}
+}
+
+// TestListenProblems: what stands in the way of an address is said, and no socket is
+// left behind.
+func TestListenProblems(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "guard.yaml")
+	for text, says := range map[string]string{
+		"listen: [unix:guard.sock, \"tcp:" + taken.Addr().String() + "\"]":                  "another process listens on tcp:" + taken.Addr().String(),
+		"listen: [unix:guard.sock, \"tcp:192.0.2.1:7070\"]":                                 "this machine has no such address",
+		"listen: unix:guard.sock\nsocket_group: no-such-group":                              "there is no group",
+		"listen: [unix:guard.sock, \"tcp:127.0.0.1:7070\"]\ntls: {cert: a.crt, key: a.key}": "a.crt does not exist",
+	} {
+		if err := os.WriteFile(file, []byte("ledger: bolt:ledger.db\n"+text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if status := run(t.Context(), &out, &out, "serve", "--config", file); status == exitRight || !strings.Contains(out.String(), says) {
+			t.Errorf("%s\n%d: %s", text, status, &out)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "guard.sock")); err == nil {
+			t.Errorf("%s: a socket is left", text)
+		}
+	}
+}
+
+// TestCheckTellsTheFingerprint: what clients pin is told where guardd is.
+func TestCheckTellsTheFingerprint(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "guard.yaml")
+	if err := os.WriteFile(file, []byte("ledger: bolt:ledger.db\nlisten: [unix:guard.sock, \"tcp:127.0.0.1:7070\"]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check := func(says string) {
+		t.Helper()
+		var out bytes.Buffer
+		if status := run(t.Context(), &out, &out, "check", "--config", file); status != exitRight || !strings.Contains(out.String(), says) {
+			t.Errorf("%d: %s", status, &out)
+		}
+	}
+	check("a certificate that guardd makes at its first start")
+	c := &configs.Config{Ledger: configs.Ledger{Path: filepath.Join(dir, "ledger.db")}, Listen: configs.Listen{TCP: "127.0.0.1:0"}}
+	var log bytes.Buffer
+	l, err := listenTCP(t.Context(), c, newLog(&log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	_, rest, _ := strings.Cut(log.String(), "fingerprint=")
+	fingerprint, _, _ := strings.Cut(rest, " ")
+	check("GUARD_FINGERPRINT=" + fingerprint + "\n")
+}
