@@ -276,7 +276,11 @@ func clock(t *time.Time) string {
 	if t == nil {
 		return "a time that is not known"
 	}
-	return t.Format("2006-01-02 15:04:05 MST")
+	zone := t.Format("-07:00")
+	if zone == "+00:00" {
+		zone = "UTC"
+	}
+	return t.Format("2006-01-02 15:04:05 ") + zone
 }
 
 // size is a number of bytes as people read it.

@@ -17,6 +17,7 @@ import (
 	"guard/cmd/guard/cli"
 	"guard/daemon/api"
 	"guard/daemon/decide"
+	"guard/daemon/doctor"
 	"guard/daemon/meter"
 	"guard/daemon/observe"
 	"guard/daemon/wire"
@@ -112,7 +113,22 @@ func newDaemon() (*testDaemon, error) {
 		Ledger: d.ledger, Account: account, AccountNames: func() []string { return []string{"lab"} }, Now: d.now, Kick: func(string) {},
 		Rules: func() policy.Rules { return rules }, Location: func() *time.Location { return zone },
 		Channels: func() []string { return []string{"log"} }, Why: judge.Why,
-		Health: func(guard.Instant) wire.Health { return wire.Health{OK: true} }, Version: "test",
+		Health: func(guard.Instant) wire.Health {
+			at := d.cloud.At(0).Wall
+			return wire.Health{OK: true, Loops: []wire.Loop{{Name: "observe/lab", Last: &at}, {Name: "decide", Last: &at}}}
+		}, Version: "test",
+		Examine: func(ctx context.Context, at guard.Instant, s wire.Status) wire.Diagnosis {
+			leased, err := doctor.Leased(ctx, d.ledger)
+			if err != nil {
+				panic(err)
+			}
+			return doctor.Examine(ctx, at, doctor.Patient{Accounts: []*providers.Account{d.acct}, Leased: leased, Status: &s})
+		},
+		Storage: func(context.Context) wire.Storage {
+			begun := d.cloud.At(0).Wall
+			return wire.Storage{Path: "/var/lib/guard/ledger.db", Schema: 2, Size: 3 << 20, Disk: 20 << 30, Free: 12 << 30, Folder: "/backup", Backups: 7, Newest: &begun}
+		},
+		Delivery: func(v *store.View) ([]wire.Channel, error) { return []wire.Channel{{Name: "log"}}, nil },
 	})
 	d.srv = &http.Server{Handler: d.settled(api.As(api.Caller{Name: "ana", Role: guard.Admin}, h))}
 	return d, d.cycle()

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +22,8 @@ func (a *app) status() *cobra.Command {
 		Long: `Status says what guard sees, what it costs an hour and what needs a person:
 blocked releases, messages that no channel has taken, accounts that cannot be
 reached or are somebody else's, scopes that cannot be listed, loops that stand
-still. It exits with 1 when there is any, with 0 when all is well.`,
+still, a disk that fills up. It exits with 1 when there is any, with 0 when all
+is well. It asks nobody outside; guard doctor does.`,
 		Example: "  guard status || echo look at it",
 		Args:    usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -75,15 +78,97 @@ func (a *app) stands(s wire.Status) {
 		if x.Self != "" {
 			line += ", guard itself runs on " + x.Self
 		}
+		if len(x.Blind) > 0 {
+			line += ", blind in " + strings.Join(x.Blind, ", ")
+		}
 		f.put("account", line+reason(x.Error))
 	}
-	if len(s.Channels) == 0 {
-		f.put("tells", "nobody: no channel is configured")
-	} else {
-		f.put("tells", strings.Join(s.Channels, ", "))
+	f.put("tells", a.tells(s))
+	f.put("loops", inTime(s.Loops))
+	if s.Storage != nil {
+		f.put("ledger", room(s.Now, *s.Storage))
 	}
 	f.put("clock", clock(s.Now)+prefixed(", ", s.TimeZone))
 	f.put("version", s.Version)
+}
+
+// tells is who is told, and what waits for each.
+func (a *app) tells(s wire.Status) string {
+	told := make([]string, 0, len(s.Channels))
+	waits := map[string]wire.Channel{}
+	names := s.Channels
+	for _, c := range s.Delivery {
+		waits[c.Name] = c
+		if !slices.Contains(names, c.Name) {
+			names = append(slices.Clone(names), c.Name)
+		}
+	}
+	for _, name := range names {
+		c := waits[name]
+		if c.Undelivered > 0 {
+			name += fmt.Sprintf(" (%d to deliver", c.Undelivered)
+			if c.Oldest != nil {
+				name += ", the oldest of " + ahead(s.Now, *c.Oldest)
+			}
+			if c.NextTry != nil && c.NextTry.After(s.Now) {
+				name += ", next try " + ahead(s.Now, *c.NextTry)
+			}
+			name += ")"
+		}
+		told = append(told, name)
+	}
+	if len(told) == 0 {
+		return "nobody: no channel is configured"
+	}
+	return strings.Join(told, ", ")
+}
+
+// inTime tells how the loops run.
+func inTime(loops []wire.Loop) string {
+	var late []string
+	for _, l := range loops {
+		switch {
+		case l.Stale:
+			late = append(late, l.Name+" stands still")
+		case l.Error != "":
+			late = append(late, l.Name+" fails")
+		}
+	}
+	if len(late) > 0 {
+		return fmt.Sprintf("%d, of them: %s", len(loops), strings.Join(late, ", "))
+	}
+	if len(loops) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d, all in time", len(loops))
+}
+
+// room is how large the ledger is and when it was copied last.
+func room(now time.Time, s wire.Storage) string {
+	if s.Error != "" {
+		return s.Path + ": " + s.Error
+	}
+	text := fmt.Sprintf("%s of %s, %s free", s.Path, sizeOf(s.Size), sizeOf(s.Free))
+	switch {
+	case s.Newest != nil:
+		text += fmt.Sprintf("; %s, the newest %s", count(s.Backups, "backup", "backups"), ahead(now, *s.Newest))
+	case s.Folder != "":
+		text += "; no backup in " + s.Folder
+	}
+	return text
+}
+
+// sizeOf is a size in the unit that people say it in.
+func sizeOf(n int64) string {
+	for _, u := range []struct {
+		name string
+		of   int64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}} {
+		if n >= u.of {
+			return fmt.Sprintf("%d.%d %s", n/u.of, n%u.of*10/u.of, u.name)
+		}
+	}
+	return fmt.Sprintf("%d KiB", n>>10)
 }
 
 func (a *app) version() *cobra.Command {
