@@ -48,6 +48,7 @@ Exit status:
   2  wrong usage or a wrong file
   3  the daemon is not reachable`,
 		Example: `  guardd demo
+  guardd init
   guardd check --config /etc/guard/guard.yaml
   guardd serve --config /etc/guard/guard.yaml
   guardd backup --config /etc/guard/guard.yaml /backup/ledger-monday.db`,
@@ -60,7 +61,7 @@ Exit status:
 	root.SetErr(errOut)
 	root.SetArgs(args)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(serveCommand(), checkCommand(), backupCommand(), demoCommand(), simulateCommand(), benchCommand(), versionCommand())
+	root.AddCommand(initCommand(), serveCommand(), checkCommand(), backupCommand(), restoreCommand(), demoCommand(), simulateCommand(), benchCommand(), versionCommand())
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitRight
