@@ -25,6 +25,9 @@ type Config struct {
 	// Rules are what policy judges by: rules, limits, protection and the
 	// defaults of a lease.
 	Rules policy.Rules
+	Backup Backup
+	// Retention is how long what is over is kept in the ledger.
+	Retention time.Duration
 	// Slack is nil where no Slack channel is configured.
 	Slack *Slack
 	// Notes are what is allowed and yet worth telling whoever wrote the file.

@@ -39,6 +39,7 @@ func Load(data []byte, name string, providers map[string]SectionDecoder, env fun
 		TimeZone: f.TimeZone.Location,
 	}
 	c.Listen = d.listen(f)
+	d.keep(f, c)
 	c.Rules = d.rules(f, rules)
 	c.Slack = d.slack(f.Notify.Slack)
 	c.Accounts = d.accounts(f.Accounts, c, providers)
@@ -52,14 +53,16 @@ func Load(data []byte, name string, providers map[string]SectionDecoder, env fun
 // defaultFile is the file that nobody wrote.
 func defaultFile(r policy.Rules) file {
 	f := file{
-		Mode:     mode(guard.Observe),
-		Ledger:   ledger{"bolt", "/var/lib/guard/ledger.db"},
-		Listen:   listen{Unix: defaultSocket},
-		TimeZone: zone{time.UTC},
-		Protect:  protectFile{r.Protect.Tags},
-		Defaults: defaultsFile{r.Defaults.TTL, action(r.Defaults.OnLimit), r.Defaults.Grace},
-		Limits:   limitsFile{r.Limits.UnforeseenPerHour, r.Limits.UnforeseenPercent, r.Limits.ForcedUnprotect},
-		Release:  releaseFile{r.Verify},
+		Mode:      mode(guard.Observe),
+		Ledger:    ledger{"bolt", "/var/lib/guard/ledger.db"},
+		Listen:    listen{Unix: defaultSocket},
+		TimeZone:  zone{time.UTC},
+		Protect:   protectFile{r.Protect.Tags},
+		Defaults:  defaultsFile{r.Defaults.TTL, action(r.Defaults.OnLimit), r.Defaults.Grace},
+		Limits:    limitsFile{r.Limits.UnforeseenPerHour, r.Limits.UnforeseenPercent, r.Limits.ForcedUnprotect},
+		Release:   releaseFile{r.Verify},
+		Backup:    backupFile{Keep: defaultKeep},
+		Retention: defaultRetention,
 	}
 	f.Rules.Unregistered.Off = r.Unregistered.Off
 	f.Rules.Unregistered.After = r.Unregistered.After

@@ -78,6 +78,7 @@ func Rehearse(r Rehearsal) (*Config, error) {
 	}
 	c := &Config{File: name, Mode: modeOf(f.Mode), Ledger: Ledger{f.Ledger.Backend, d.path(f.Ledger.Path)},
 		Listen: Listen{Unix: d.path(f.Listen.Unix)}, TimeZone: f.TimeZone.Location}
+	d.keep(f, c)
 	c.Rules = d.rules(f, rules)
 	c.Slack = d.slack(f.Notify.Slack)
 	decoders := maps.Clone(r.Providers)

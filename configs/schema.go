@@ -10,23 +10,25 @@ import (
 // built yet: it is known, so that it can be refused by its name.
 type (
 	file struct {
-		Mode     mode         `yaml:"mode"`
-		Ledger   ledger       `yaml:"ledger"`
-		Listen   listen       `yaml:"listen"`
-		Group    string       `yaml:"socket_group"`
-		TLS      tlsFile      `yaml:"tls"`
-		TimeZone zone         `yaml:"time_zone"`
-		Accounts []account    `yaml:"accounts"`
-		Protect  protectFile  `yaml:"protect"`
-		Defaults defaultsFile `yaml:"defaults"`
-		Rules    rulesFile    `yaml:"rules"`
-		Busy     later        `yaml:"busy"`
-		Ceilings ceilingsFile `yaml:"ceilings"`
-		Limits   limitsFile   `yaml:"limits"`
-		Release  releaseFile  `yaml:"release"`
-		Budgets  later        `yaml:"budgets"`
-		Exchange later        `yaml:"exchange"`
-		Notify   notifyFile   `yaml:"notify"`
+		Mode      mode          `yaml:"mode"`
+		Ledger    ledger        `yaml:"ledger"`
+		Listen    listen        `yaml:"listen"`
+		Group     string        `yaml:"socket_group"`
+		TLS       tlsFile       `yaml:"tls"`
+		TimeZone  zone          `yaml:"time_zone"`
+		Accounts  []account     `yaml:"accounts"`
+		Protect   protectFile   `yaml:"protect"`
+		Defaults  defaultsFile  `yaml:"defaults"`
+		Rules     rulesFile     `yaml:"rules"`
+		Busy      later         `yaml:"busy"`
+		Ceilings  ceilingsFile  `yaml:"ceilings"`
+		Limits    limitsFile    `yaml:"limits"`
+		Release   releaseFile   `yaml:"release"`
+		Backup    backupFile    `yaml:"backup"`
+		Retention time.Duration `yaml:"retention"`
+		Budgets   later         `yaml:"budgets"`
+		Exchange  later         `yaml:"exchange"`
+		Notify    notifyFile    `yaml:"notify"`
 	}
 
 	protectFile struct {
