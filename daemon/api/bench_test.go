@@ -42,6 +42,7 @@ type bench struct {
 	examined wire.Status
 	// whyPanics makes the function behind /why panic.
 	whyPanics bool
+	o         api.Options
 	h         http.Handler
 
 	mu    sync.Mutex
@@ -86,7 +87,7 @@ func newBench(t *testing.T, change ...func(*fake.Script)) *bench {
 		t.Fatal(err)
 	}
 	zone := time.FixedZone("Asia/Shanghai", 8*3600)
-	b.h = api.New(api.Options{
+	b.o = api.Options{
 		Ledger: b.ledger,
 		Account: func(name string) (*providers.Account, bool) {
 			if name != b.acct.Name {
@@ -123,7 +124,8 @@ func newBench(t *testing.T, change ...func(*fake.Script)) *bench {
 		},
 		Backup: func(_ context.Context, path string) error { b.copied = path; return nil },
 		Health: func(guard.Instant) wire.Health { return b.health },
-	})
+	}
+	b.h = api.New(b.o)
 	b.observe()
 	return b
 }

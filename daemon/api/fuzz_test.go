@@ -18,14 +18,18 @@ import (
 
 // verbs are the routes that change something, and the fields of their bodies.
 var verbs = []struct{ path, fields string }{
-	{"/register", "id purpose owner ttl until budget price tag on_limit grace no_gpu_ok allow_unprotect reassign"},
+	{"/register", "id purpose owner ttl until budget price tag on_limit grace no_gpu_ok allow_unprotect reassign expect name within key asked_at"},
 	{"/extend", "id by until budget"},
 	{"/hold", "id for until reason"},
 	{"/unhold", "id"},
 	{"/protect", "id"},
 	{"/unprotect", "id"},
-	{"/release", "id all match reason dry_run"},
+	{"/release", "id all match reason dry_run plan goes"},
 	{"/backup", "to"},
+	{"/veto", "id rule for until reason"},
+	{"/unveto", "id rule for until"},
+	{"/snooze", "id rule for until reason"},
+	{"/unsnooze", "id for until"},
 }
 
 var reads = []string{"/resources", "/show", "/why", "/findings", "/log", "/status", "/healthz"}
@@ -93,6 +97,7 @@ func FuzzBodies(f *testing.F) {
 		`"ttl":"10h","budget":"2000CNY"`, `"ttl":"-1h"`, `"ttl":"1h","until":"2030-01-01T00:00:00Z"`, `"ttl":10`, `"ttl":null`, `"until":"0000-00-00"`, `"budget":"1e9CNY"`, `"budget":"NaN USD"`, `"budget":"40USD"`, `"budget":"0CNY"`,
 		`"price":"999999999999999USD/s"`, `"price":"2USD"`, `"price":"2CNY/h","budget":"999999999999999.999999999999999999CNY"`, `"price":"0.000000000000000001CNY/month","budget":"2000CNY"`, `"tags":{"":""}`, `"tags":{"guard:keep":"x"}`, `"tags":{"a":null}`, `"tags":[]`,
 		`"purpose":"\u202e"`, `"purpose":"` + strings.Repeat("x", 301) + `"`, `"owner":"a\nb"`, `"on_limit":"explode"`, `"on_limit":"stop"`, `"grace":"11y"`, `"reassign":"yes"`, `"colour":"red"`,
+		`"key":"x"`, `"key":"0123456789abcdef","asked_at":"2026-03-06T10:00:00Z"`, `"asked_at":"9999-12-31T23:59:59Z"`, `"key":"0123456789abcdef","asked_at":"0001-01-01T00:00:00Z"`, `"expect":{}`, `"expect":{"name":"x","within":"-1h"}`,
 	} {
 		f.Add(byte(0), []byte(`{"id":"lab/i-1",`+rest+`}`))
 	}

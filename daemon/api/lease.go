@@ -233,10 +233,10 @@ func (s *server) hold(ctx context.Context, at guard.Instant, in wire.HoldRequest
 
 // limitOf is when a limit of a lease is reached.
 func (s *server) limitOf(c *scene, l guard.Lease, reason guard.DeadlineReason) (guard.Deadline, bool) {
+	plan := guard.Plan{Deadlines: deadlines(l, c.book.plans[l.ID])}
 	if c.expected {
-		return guard.Deadline{}, false
+		return plan.Deadline(reason)
 	}
-	plan := c.book.plans[l.ID]
 	if c.acct != nil {
 		_, plan = s.solve(c.book, c.observed, l, c.acct, c.lead, c.at)
 	}

@@ -140,7 +140,7 @@ func (s *server) write(ctx context.Context, c *scene, e edit) error {
 
 // put is write in an update that is open.
 func (s *server) put(ctx context.Context, tx *store.Tx, c *scene, e edit) error {
-	if err := c.stands(tx); err != nil {
+	if err := c.stands(tx, e); err != nil {
 		return err
 	}
 	if e.observed != nil {
@@ -165,9 +165,13 @@ func (s *server) put(ctx context.Context, tx *store.Tx, c *scene, e edit) error 
 }
 
 // stands reads again what the decision rests on.
-func (c *scene) stands(tx *store.Tx) error {
+func (c *scene) stands(tx *store.Tx, e edit) error {
 	if c.expected {
-		l, ok, err := tx.Leases.Get(c.lease.ID)
+		now := e.lease
+		if now == nil {
+			now = c.lease
+		}
+		l, ok, err := tx.Leases.Get(now.ID)
 		if err == nil && moved(c.lease, l, ok) {
 			err = errMoved
 		}

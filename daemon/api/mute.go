@@ -205,9 +205,9 @@ func (s *server) vetoable(c *scene, named string) (guard.Rule, error) {
 	}
 	var coming []guard.Rule
 	if l := c.lease; l != nil && l.Status.Open() {
-		for _, d := range deadlines(*l, c.book.plans[l.ID]) {
-			if rule := rules[guard.Cause(d.Reason)]; rule != "" {
-				coming = append(coming, rule)
+		for _, cause := range []guard.Cause{guard.CauseExpiry, guard.CauseBudget} {
+			if _, ok := s.limitOf(c, *l, guard.DeadlineReason(cause)); ok {
+				coming = append(coming, rules[cause])
 			}
 		}
 	}

@@ -1,0 +1,102 @@
+package api_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"guard"
+	"guard/daemon/wire"
+	"guard/store"
+)
+
+func money(t *testing.T, s string) guard.Money {
+	t.Helper()
+	m, err := guard.ParseMoney(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestCeilingOfLife: nothing that people type takes a lease past it, and all that
+// they type says so.
+func TestCeilingOfLife(t *testing.T) {
+	b := newBench(t)
+	b.rules.Ceilings.TTL = 24 * time.Hour
+	b.bad("ana", http.MethodPost, "/register", wire.RegisterRequest{ID: "lab/i-1", TTL: "25h"}, 403, "refused", "ceiling", "2026-03-07T18:00:00+08:00", "latest")
+	out := b.register("ana", wire.RegisterRequest{ID: "lab/i-1", TTL: "10h", OnLimit: "alert"})
+	i := slices.IndexFunc(out.Limits, func(l wire.Limit) bool { return l.Reason == "ceiling" })
+	if i < 0 || out.Limits[i].Does != "release" || !out.Limits[i].Acts.Equal(start.Add(24*time.Hour)) || !strings.Contains(out.Limits[i].Text, "releases it") {
+		t.Fatalf("%+v", out.Limits)
+	}
+	b.bad("ana", http.MethodPost, "/extend", wire.ExtendRequest{ID: "lab/i-1", By: "15h"}, 403, "refused", "ceiling", "latest")
+	good[wire.Changed](b, "ana", http.MethodPost, "/extend", wire.ExtendRequest{ID: "lab/i-1", By: "14h"})
+	held := good[wire.Changed](b, "ana", http.MethodPost, "/hold", wire.HoldRequest{ID: "lab/i-1", For: "30h"})
+	if !strings.Contains(strings.Join(held.Notes, " "), "does not wait") {
+		t.Errorf("%q", held.Notes)
+	}
+	if i := slices.IndexFunc(held.Limits, func(l wire.Limit) bool { return l.Reason == "ceiling" }); !held.Limits[i].Acts.Equal(start.Add(24 * time.Hour)) {
+		t.Errorf("the hold moved the ceiling: %+v", held.Limits)
+	}
+	// It counts from the first registration, whatever is registered again.
+	b.pass(10 * time.Hour)
+	b.bad("ana", http.MethodPost, "/register", wire.RegisterRequest{ID: "lab/i-1", TTL: "23h"}, 403, "refused", "ceiling")
+	// What stands past it already may be changed otherwise.
+	b.rules.Ceilings.TTL = time.Hour
+	if out := b.register("ana", wire.RegisterRequest{ID: "lab/i-1", Purpose: "other"}); out.Outcome != "updated" {
+		t.Errorf("%+v", out)
+	}
+}
+
+func TestCeilingCutsTheDefault(t *testing.T) {
+	b := newBench(t)
+	b.rules.Ceilings.TTL = time.Hour
+	out := b.register("ana", wire.RegisterRequest{ID: "lab/i-1"})
+	if l, _ := b.lease("i-1"); l.ExpiresAt.Sub(b.at.Wall) != time.Hour || !strings.Contains(strings.Join(out.Defaults, " "), "cut to the ceiling") {
+		t.Errorf("ends in %s, %q", l.ExpiresAt.Sub(b.at.Wall), out.Defaults)
+	}
+}
+
+func TestCeilingAgainAfterAnEnd(t *testing.T) {
+	b := newBench(t)
+	b.rules.Ceilings.TTL = 24 * time.Hour
+	b.register("ana", wire.RegisterRequest{ID: "lab/i-1", TTL: "20h"})
+	b.put(func(tx *store.Tx) error {
+		l, _, err := tx.LeaseOf(b.cloud.ID(guard.Instance, "i-1").Key())
+		l.Status = guard.LeaseGone
+		return cmpErr(err, tx.Leases.Put(l))
+	})
+	b.pass(20 * time.Hour)
+	b.bad("ana", http.MethodPost, "/register", wire.RegisterRequest{ID: "lab/i-1", TTL: "20h"}, 403, "refused", "ceiling", "first registration")
+	b.pass(5 * time.Hour)
+	b.bad("ana", http.MethodPost, "/register", wire.RegisterRequest{ID: "lab/i-1", TTL: "20h"}, 403, "refused", "was reached")
+}
+
+func TestCeilingOfMoney(t *testing.T) {
+	b := newBench(t)
+	b.rules.Ceilings.Budget = []guard.Money{money(t, "2400CNY")}
+	b.bad("ana", http.MethodPost, "/register", wire.RegisterRequest{ID: "lab/i-1", TTL: "1h", Budget: "2401CNY"}, 403, "refused", "2400.00 CNY", "the most that is possible")
+	out := b.register("ana", wire.RegisterRequest{ID: "lab/i-1", TTL: "20h"})
+	i := slices.IndexFunc(out.Limits, func(l wire.Limit) bool { return l.Reason == "ceiling" })
+	if i < 0 || out.Limits[i].Reached.Sub(b.at.Wall).Round(time.Hour) != 10*time.Hour {
+		t.Fatalf("%+v", out.Limits)
+	}
+	b.bad("ana", http.MethodPost, "/extend", wire.ExtendRequest{ID: "lab/i-1", Budget: "9999CNY"}, 403, "refused", "2400.00 CNY")
+	good[wire.Changed](b, "ana", http.MethodPost, "/extend", wire.ExtendRequest{ID: "lab/i-1", Budget: "2400CNY"})
+
+	b.rules.Ceilings.Budget = []guard.Money{money(t, "2400USD")}
+	b.bad("ana", http.MethodPost, "/register", wire.RegisterRequest{ID: "lab/i-2", TTL: "1h"}, 403, "refused", "CNY", "no ceiling in that currency")
+}
+
+// TestExtendNamesTheRightCurrency: what it proposes is not refused afterwards.
+func TestExtendNamesTheRightCurrency(t *testing.T) {
+	b := newBench(t)
+	b.register("ana", wire.RegisterRequest{ID: "lab/i-1", TTL: "1h"})
+	e := b.bad("ana", http.MethodPost, "/extend", wire.ExtendRequest{ID: "lab/i-1", Budget: "+500USD"}, 400, "currency", "CNY")
+	if strings.Contains(e.Hint, "USD") {
+		t.Errorf("%q", e.Hint)
+	}
+}
