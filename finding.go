@@ -27,6 +27,9 @@ const (
 	RuleReleaseBlocked     Rule = "release_blocked"
 	RuleReleaseStalled     Rule = "release_stalled"
 	RuleClockJump          Rule = "clock_jump"
+	// RuleBackupFailed and RuleDiskFilling are about guard itself.
+	RuleBackupFailed Rule = "backup_failed"
+	RuleDiskFilling  Rule = "disk_filling"
 	// RuleProtectAmbiguous: a tag only looks like one that protects.
 	RuleProtectAmbiguous Rule = "protect_ambiguous"
 )

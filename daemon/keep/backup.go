@@ -1,0 +1,174 @@
+package keep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"guard"
+	"guard/policy"
+	"guard/store"
+)
+
+// stamp is how a backup's name tells when it was made, in UTC.
+const stamp = "20060102T150405Z"
+
+// prefix begins the names of this guard's backups: two guards may share a folder, and
+// neither removes what is the other's.
+func (l *Loop) prefix() string {
+	d := l.Ledger.Deployment()
+	return "ledger-" + d[:min(8, len(d))] + "-"
+}
+
+// backup makes one copy and removes those beyond the count.
+func (l *Loop) backup(ctx context.Context, at guard.Instant, s Settings, st *state) error {
+	path := filepath.Join(s.Dir, l.prefix()+at.Wall.UTC().Format(stamp)+".db")
+	err := os.MkdirAll(s.Dir, 0o700)
+	if err == nil {
+		err = l.File.Backup(ctx, path)
+	}
+	switch {
+	case stopped(ctx):
+		return err
+	case err != nil:
+		return errors.Join(fmt.Errorf("back up the ledger: %w", err), l.failed(ctx, at, s, st, err))
+	}
+	l.Log.Info("the ledger is backed up", "to", path)
+	st.Backed, st.Path = at.Wall, path
+	st.Failures, st.Failing, st.Failed = 0, time.Time{}, time.Time{}
+	err = l.write(ctx, func(tx *store.Tx) error {
+		if err := tx.SetValue(stateName, *st); err != nil {
+			return err
+		}
+		if err := l.over(tx, at, s, guard.RuleBackupFailed); err != nil {
+			return err
+		}
+		return tx.Journal(guard.JournalEntry{At: at.Wall, Who: "guard", Verb: "backed up", Text: "the ledger was copied to " + path})
+	})
+	return errors.Join(err, l.rotate(s, path))
+}
+
+// failed writes down that a backup was not made, and tells people once that lasts.
+func (l *Loop) failed(ctx context.Context, at guard.Instant, s Settings, st *state, cause error) error {
+	st.Failures++
+	st.Failed = at.Wall
+	if st.Failing.IsZero() {
+		st.Failing = at.Wall
+	}
+	return l.write(ctx, func(tx *store.Tx) error {
+		if err := tx.SetValue(stateName, *st); err != nil || st.Failures < tellAfter {
+			return err
+		}
+		since := "there is none yet"
+		if !st.Backed.IsZero() {
+			since = fmt.Sprintf("the last one is of %s, %s", policy.Stamp(st.Backed, s.Zone), st.Path)
+		}
+		return l.found(tx, at, s, guard.Finding{Rule: guard.RuleBackupFailed, Since: st.Failing,
+			Title: "The ledger cannot be backed up: " + cause.Error()},
+			"guard works on; "+since+".", "It is tried again within the hour. Make room in "+s.Dir+", or name another folder under backup: in the configuration.")
+	})
+}
+
+// rotate removes this guard's own oldest backups beyond the count, but never the one
+// that was just made and proven.
+func (l *Loop) rotate(s Settings, made string) error {
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil {
+		return fmt.Errorf("list the backups: %w", err)
+	}
+	own := regexp.MustCompile("^" + regexp.QuoteMeta(l.prefix()) + `\d{8}T\d{6}Z\.db$`)
+	var names []string
+	for _, e := range entries {
+		if own.MatchString(e.Name()) && e.Type().IsRegular() && e.Name() != filepath.Base(made) {
+			names = append(names, e.Name())
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return strings.Compare(b, a) }) // the newest first
+	var errs []error
+	for i, name := range names {
+		if i < s.Keep-1 {
+			continue
+		}
+		if err := os.Remove(filepath.Join(s.Dir, name)); err != nil {
+			errs = append(errs, fmt.Errorf("remove an old backup: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// disk tells people before the disk is full, and when it is right again.
+func (l *Loop) disk(ctx context.Context, at guard.Instant, s Settings) error {
+	trouble := l.File.Trouble(ctx)
+	if stopped(ctx) {
+		return nil
+	}
+	open := false
+	err := l.Ledger.View(ctx, func(v *store.View) (err error) {
+		_, open, err = v.Findings.Get(guard.Finding{Rule: guard.RuleDiskFilling}.Key())
+		return err
+	})
+	if err != nil || open == (trouble != nil) {
+		return err
+	}
+	return l.write(ctx, func(tx *store.Tx) error {
+		if trouble == nil {
+			return l.over(tx, at, s, guard.RuleDiskFilling)
+		}
+		return l.found(tx, at, s, guard.Finding{Rule: guard.RuleDiskFilling, Since: at.Wall, Urgent: true, Title: upper(trouble.Error())})
+	})
+}
+
+// found opens a finding of guard itself and tells it, unless it is open.
+func (l *Loop) found(tx *store.Tx, at guard.Instant, s Settings, f guard.Finding, lines ...string) error {
+	if _, open, err := tx.Findings.Get(f.Key()); err != nil || open {
+		return err
+	}
+	f.Opened = at.Wall
+	f.ID = policy.FindingID(f)
+	if err := tx.Findings.Put(f); err != nil {
+		return err
+	}
+	if err := l.tell(tx, s, f, "found", policy.Told(f, policy.Stage{Title: f.Title, Lines: lines}, at.Wall)); err != nil {
+		return err
+	}
+	return tx.Journal(guard.JournalEntry{At: at.Wall, Who: "guard", Verb: "found", Text: f.Title, Data: map[string]string{"rule": string(f.Rule)}})
+}
+
+// over closes a finding of guard itself, where it is open.
+func (l *Loop) over(tx *store.Tx, at guard.Instant, s Settings, rule guard.Rule) error {
+	f, open, err := tx.Findings.Get(guard.Finding{Rule: rule}.Key())
+	if err != nil || !open {
+		return err
+	}
+	f.Closed = at.Wall
+	if err := tx.CloseFinding(f); err != nil {
+		return err
+	}
+	if err := l.tell(tx, s, f, "over", policy.Over(f, at.Wall, s.Zone)); err != nil {
+		return err
+	}
+	return tx.Journal(guard.JournalEntry{At: at.Wall, Who: "guard", Verb: "over", Text: f.Title, Data: map[string]string{"rule": string(rule)}})
+}
+
+// tell queues a message for every channel.
+func (l *Loop) tell(tx *store.Tx, s Settings, f guard.Finding, stage string, m guard.Message) error {
+	for _, c := range policy.Copies(s.Channels, f.ID, stage, m) {
+		if err := tx.Queue(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func upper(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
