@@ -42,6 +42,15 @@ type Options struct {
 	Addr string
 	// Timeout is how long a silent daemon is waited for; zero: DefaultTimeout.
 	Timeout time.Duration
+	// Token says who calls: guard_ID.SECRET. It travels over TLS and Unix sockets only.
+	// Empty: the daemon goes by the user at the other end of its socket.
+	Token string
+	// CA are the certificates, as PEM, that the daemon's own is trusted by; nil: those
+	// of this machine.
+	CA []byte
+	// Fingerprint is sha256:HEX of the public key that the daemon must show, whoever
+	// has signed its certificate; empty: any key with a trusted certificate.
+	Fingerprint string
 	// Transport replaces the network; see InProcess.
 	Transport http.RoundTripper
 }
@@ -52,6 +61,9 @@ type Client struct {
 	base    string
 	timeout time.Duration
 	http    *http.Client
+	// sign puts the token into a request. It is a function, so that no way of printing
+	// a client prints the token.
+	sign func(*http.Request)
 }
 
 // UnreachableError says that no daemon answered; nothing was done, as far as is
@@ -82,7 +94,7 @@ func New(o Options) (*Client, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
 	}
-	c := &Client{addr: o.Addr, timeout: o.Timeout}
+	c := &Client{addr: o.Addr, timeout: o.Timeout, sign: func(*http.Request) {}}
 	tr := &http.Transport{
 		Proxy: nil, // the daemon is never behind a proxy that the environment names
 		// One connection a call: a client makes one or two calls and ends, and the
@@ -91,6 +103,9 @@ func New(o Options) (*Client, error) {
 		// Waiting is bounded by watch, not here: a slow cloud is not a dead daemon.
 	}
 	if err := c.parse(o.Addr, tr); err != nil {
+		return nil, err
+	}
+	if err := c.secure(o, tr); err != nil {
 		return nil, err
 	}
 	var rt http.RoundTripper = tr
@@ -219,6 +234,7 @@ func (c *Client) send(ctx context.Context, method, target string, body []byte) r
 		return reply{err: fmt.Errorf("make the request: %w", err)}
 	}
 	req.Header.Set("Accept", "application/json")
+	c.sign(req)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}

@@ -2,10 +2,14 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"net/url"
 	"strings"
 	"syscall"
@@ -25,7 +29,25 @@ func (c *Client) unreachable(err error) error {
 	}
 	const other = " If it listens elsewhere, say so with --addr or GUARD_ADDR"
 	unix := strings.HasPrefix(c.addr, "unix:") || strings.HasPrefix(c.addr, "/")
+	var (
+		pin      *pinError
+		cert     *tls.CertificateVerificationError
+		noRecord tls.RecordHeaderError
+		name     x509.HostnameError
+		expired  x509.CertificateInvalidError
+	)
 	switch {
+	case errors.As(err, &pin):
+		return say("it shows another key (" + pin.shown + ") than the one in GUARD_FINGERPRINT. Nothing was sent. Either its key was made anew, or something else answers: " +
+			"compare with what guardd check prints on the daemon's machine before you change anything")
+	case errors.As(err, &cert) && errors.As(err, &name):
+		return say("its certificate is not for the name " + name.Host + ". Nothing was sent. Use a name that it is for, or pin its key: " + howToPin(cert))
+	case errors.As(err, &cert) && errors.As(err, &expired) && expired.Reason == x509.Expired:
+		return say("its certificate has expired, or the clock here is wrong. Nothing was sent. Renew it on the daemon's machine, or pin its key: " + howToPin(cert))
+	case errors.As(err, &cert):
+		return say("its certificate is not known here. Nothing was sent. Pin its key: " + howToPin(cert) + ". Or name the file of whoever signed it in GUARD_CA")
+	case errors.As(err, &noRecord), errors.Is(err, http.ErrSchemeMismatch):
+		return say("what answers there speaks no TLS. Is the address the one under listen: in guardd's configuration?")
 	case unix && errors.Is(err, fs.ErrNotExist):
 		return say("there is no such socket. Is guardd running (systemctl status guardd)?" + other)
 	case unix && errors.Is(err, syscall.ECONNREFUSED):
@@ -40,4 +62,12 @@ func (c *Client) unreachable(err error) error {
 		return say(fmt.Sprintf("no answer within %s. It hangs or is stopped: look at it (systemctl status guardd, journalctl -u guardd)", c.timeout))
 	}
 	return say(err.Error())
+}
+
+// howToPin tells how a person makes sure of a key and then trusts it.
+func howToPin(cert *tls.CertificateVerificationError) string {
+	if len(cert.UnverifiedCertificates) == 0 {
+		return "set GUARD_FINGERPRINT to what guardd check prints on the daemon's machine"
+	}
+	return "see that guardd check prints the same on the daemon's machine, then set GUARD_FINGERPRINT=sha256:" + hex.EncodeToString(keySum(cert.UnverifiedCertificates[0]))
 }

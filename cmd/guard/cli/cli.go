@@ -34,7 +34,7 @@ type IO struct {
 	Out, Err io.Writer
 	// Env looks a variable of the environment up; nil: there are none.
 	Env func(name string) string
-	// Dial makes the client of an address; nil: client.New.
+	// Dial makes the client of an address; nil: one that goes by Env.
 	Dial func(addr string) (*client.Client, error)
 	// Width is how many columns a table may take; 0: as many as it needs.
 	Width int
@@ -104,9 +104,7 @@ func New(w IO) *cobra.Command {
 		a.In = strings.NewReader("")
 	}
 	if a.Dial == nil {
-		a.Dial = func(addr string) (*client.Client, error) {
-			return client.New(client.Options{Addr: addr, Timeout: patience})
-		}
+		a.Dial = a.connect
 	}
 	root := &cobra.Command{
 		Use:   "guard",
@@ -142,7 +140,7 @@ Exit status:
 	f.StringVar(&a.addr, "addr", "", "guardd's address, unix:PATH or https://HOST:PORT\n(default $GUARD_ADDR, then "+client.DefaultAddr+")")
 	f.StringVarP(&a.output, "output", "o", "table", "table or json")
 	root.AddCommand(a.register(), a.ls(), a.show(), a.why(), a.extend(), a.release(), a.hold(), a.unhold(), a.veto(), a.unveto(), a.snooze(), a.unsnooze(),
-		a.protect(), a.unprotect(), a.enforce(), a.observe(), a.resume(), a.reload(), a.findings(), a.log(), a.status(), a.doctor(), a.spool(), a.version())
+		a.protect(), a.unprotect(), a.enforce(), a.observe(), a.resume(), a.reload(), a.findings(), a.log(), a.status(), a.doctor(), a.token(), a.spool(), a.version())
 	return root
 }
 

@@ -84,6 +84,7 @@ type testDaemon struct {
 	acct   *providers.Account
 	ledger *store.Ledger
 	loops  []func(context.Context, guard.Instant) (guard.Instant, error)
+	api    http.Handler // as those meet it whom no connection vouches for
 	srv    *http.Server
 	hung   chan struct{}
 
@@ -109,7 +110,7 @@ func newDaemon() (*testDaemon, error) {
 		observe.New(observe.Config{Ledger: d.ledger, Account: d.acct}).Once,
 		meter.New(meter.Config{Ledger: d.ledger, Account: account, Rules: rules}).Once,
 		judge.Once)
-	h := api.New(api.Options{
+	d.api = api.New(api.Options{
 		Ledger: d.ledger, Account: account, AccountNames: func() []string { return []string{"lab"} }, Now: d.now, Kick: func(string) {},
 		Rules: func() policy.Rules { return rules }, Location: func() *time.Location { return zone },
 		Channels: func() []string { return []string{"log"} }, Why: judge.Why,
@@ -130,7 +131,7 @@ func newDaemon() (*testDaemon, error) {
 		},
 		Delivery: func(v *store.View) ([]wire.Channel, error) { return []wire.Channel{{Name: "log"}}, nil },
 	})
-	d.srv = &http.Server{Handler: d.settled(api.As(api.Caller{Name: "ana", Role: guard.Admin}, h))}
+	d.srv = &http.Server{Handler: d.settled(api.As(api.Caller{Name: "ana", Role: guard.Admin}, d.api))}
 	return d, d.cycle()
 }
 
