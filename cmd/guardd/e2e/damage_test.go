@@ -169,18 +169,21 @@ func (g *guardd) endures(wd wound) (refused bool) {
 }
 
 // The backup that the refusal names is a way back: put in the file's place, all
-// that it knew is there.
+// that it knew is there. It is this ledger's, whatever newer one lies beside it.
 func TestDamagedAndRestored(t *testing.T) {
 	t.Parallel()
-	good := cared(t)
+	good, other := cared(t), cared(t)
 	g, c, w := unpack(t), newCloud(t), newWorkspace(t)
 	path, backup := filepath.Join(g.dir, "ledger.db"), filepath.Join(g.dir, "monday.db")
 	g.watch(guard.Observe, path, c, w)
-	if err := errors.Join(os.WriteFile(path, good[:5*page], 0o600), os.WriteFile(backup, good, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	if out, code := g.refused("serve"); code != 1 || !strings.Contains(out, backup) {
-		t.Fatalf("exit %d: %s", code, out)
+	for name, content := range map[string][]byte{"cut off": good[:len(good)-page], "torn": torn(t, good)} {
+		if err := errors.Join(os.WriteFile(path, content, 0o600), os.WriteFile(backup, good, 0o600),
+			os.WriteFile(filepath.Join(g.dir, "another.db"), other, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if out, code := g.refused("serve"); code != 1 || !strings.Contains(out, "restore "+backup) || strings.Contains(out, "another.db") {
+			t.Fatalf("%s: exit %d: %s", name, code, out)
+		}
 	}
 	if err := errors.Join(os.Rename(path, path+".damaged"), os.Rename(backup, path)); err != nil {
 		t.Fatal(err)
@@ -191,4 +194,26 @@ func TestDamagedAndRestored(t *testing.T) {
 	}
 	g.stop()
 	g.whole(func(*store.View) error { return nil })
+}
+
+// torn is a ledger of which the second half of a page did not make it to the disk:
+// of one that holds something, and not what the ledger is.
+func torn(t *testing.T, good []byte) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "torn.db")
+	for at := 2 * page; at < len(good); at += page {
+		if bytes.Contains(good[at:at+page], []byte("deployment")) {
+			continue
+		}
+		b := bytes.Clone(good)
+		clear(b[at+page/2 : at+page])
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if bolt.Verify(context.Background(), path) != nil {
+			return b
+		}
+	}
+	t.Fatal("no page of it holds anything")
+	return nil
 }

@@ -51,6 +51,41 @@ func TestDiskFull(t *testing.T) {
 	})
 }
 
+// TestReadOnlyMount starts guardd where the ledger's file system takes no writes: it
+// says so, changes nothing, and starts once it does.
+func TestReadOnlyMount(t *testing.T) {
+	t.Parallel()
+	g := unpack(t)
+	d, err := mounted(g)
+	if err != nil {
+		t.Skipf("no file system of its own to be had (mount namespaces are refused here): %v", err)
+	}
+	remount := func(how string) {
+		args := append(slices.Clone(d.in[1:]), "mount", "-o", "remount,"+how, d.dir)
+		if out, err := exec.Command(d.in[0], args...).CombinedOutput(); err != nil {
+			t.Fatalf("remount %s: %v: %s", how, err, out)
+		}
+	}
+	c, w := newCloud(t), newWorkspace(t)
+	g.in = d.in
+	g.watch(guard.Enforce, filepath.Join(d.dir, "ledger.db"), c, w)
+	g.start()
+	id := c.run()
+	g.guard("register", "research/"+id, "--purpose", "fine-tune", "--ttl", "8h")
+	g.stop()
+	remount("ro")
+	out, code := g.refused("serve")
+	if code != 1 || !strings.Contains(out, "mounted read-only") || !strings.Contains(out, "mount it writable") || !strings.Contains(out, "ledger.db") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	remount("rw")
+	g.start()
+	if out := g.guard("ls"); !strings.Contains(out, id) {
+		t.Errorf("mounted writable again, it lists %s", out)
+	}
+	g.stop()
+}
+
 // mounted is a file system of 2 MiB in a mount namespace, which a process of its
 // own keeps.
 func mounted(g *guardd) (disk, error) {

@@ -34,6 +34,11 @@ func TestEarlierSchemas(t *testing.T) {
 				t.Fatal(err)
 			}
 			g.start()
+			if copied, err := os.ReadFile(fmt.Sprintf("%s.schema-%d", path, version)); (err == nil) != (version < store.Schema()) {
+				t.Errorf("a copy from before the upgrade: %d bytes, %v", len(copied), err)
+			} else if log := g.log.String(); err == nil && (!strings.Contains(log, "upgraded") || !strings.Contains(log, path+".schema-")) {
+				t.Errorf("the log does not tell of the upgrade: %s", log)
+			}
 			var items []wire.Item
 			g.json(&items, "ls", "--all")
 			if len(items) < 2 {
@@ -65,12 +70,20 @@ func TestEarlierSchemas(t *testing.T) {
 	}
 }
 
-// A ledger that a later guard wrote is refused, and left to that one.
+// A ledger that a later guard wrote is refused, and left to that one. The copy that
+// was kept before its upgrade is named: it is the way back.
 func TestNewerSchema(t *testing.T) {
 	t.Parallel()
+	content, err := os.ReadFile(filepath.Join("..", "..", "..", "store", "bolt", "testdata", "schema-1.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	c, w, g := newCloud(t), newWorkspace(t), unpack(t)
 	path := filepath.Join(g.dir, "ledger.db")
-	g.watch(guard.Enforce, path, c, w)
+	g.watch(guard.Observe, path, c, w)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	g.start()
 	g.stop()
 	newer := store.Schema() + 1
@@ -79,7 +92,11 @@ func TestNewerSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = b.Update(context.Background(), func(w store.Writer) error {
-		return w.Put("meta", "schema", fmt.Appendf(nil, `{"schema":%d,"deployment":"d"}`, newer))
+		old, err := w.Get("meta", "schema")
+		if err != nil {
+			return err
+		}
+		return w.Put("meta", "schema", bytes.Replace(old, fmt.Appendf(nil, `"schema":%d`, store.Schema()), fmt.Appendf(nil, `"schema":%d`, newer), 1))
 	})
 	if err := errors.Join(err, b.Close()); err != nil {
 		t.Fatal(err)
@@ -92,7 +109,7 @@ func TestNewerSchema(t *testing.T) {
 	if code != 1 {
 		t.Errorf("exit %d", code)
 	}
-	for _, w := range []string{fmt.Sprintf("schema %d", newer), fmt.Sprintf("up to %d", store.Schema()), "nothing was changed", "backup"} {
+	for _, w := range []string{fmt.Sprintf("schema %d", newer), fmt.Sprintf("up to %d", store.Schema()), "nothing was changed", "restore " + path + ".schema-1"} {
 		if !strings.Contains(out, w) {
 			t.Errorf("%q does not say %q", out, w)
 		}
