@@ -13,6 +13,7 @@ import (
 	"guard"
 	"guard/configs"
 	"guard/daemon/api"
+	"guard/daemon/keep"
 	"guard/daemon/notify"
 	"guard/daemon/wire"
 	"guard/policy"
@@ -33,8 +34,8 @@ type Options struct {
 	Factories map[string]Factory
 	// Channels makes the channels of a configuration. It posts nothing.
 	Channels func(*configs.Config) ([]notify.Channel, error)
-	// Backup writes a proven copy of the ledger to a file; nil where there is no file.
-	Backup func(ctx context.Context, path string) error
+	// File is what can be done with the ledger's file; empty where there is none.
+	File keep.File
 	// Storage tells of the ledger's file and its backups; nil where there is no file.
 	Storage func(ctx context.Context) wire.Storage
 	// Parallel is how many release calls an account has out at once; zero is a
@@ -58,6 +59,8 @@ type Daemon struct {
 	gen   atomic.Pointer[generation]
 	// reloading keeps two reloads apart.
 	reloading sync.Mutex
+	// keep goes on over reloads.
+	keep *keep.Loop
 }
 
 // New checks that the configured accounts fit together and with the ledger, and
@@ -70,6 +73,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 		return nil, err
 	}
 	d.sched = NewScheduler(o.Log, d.time.Believe)
+	d.keep = keep.New(keep.Config{Ledger: o.Ledger, File: o.File, Settings: d.kept, Kick: d.sched.Kick, Log: o.Log})
 	at := d.now()
 	g, err := d.build(guard.WithInstant(ctx, at), o.Config, true)
 	if err != nil {
@@ -105,7 +109,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 		Examine:  d.examine,
 		Storage:  o.Storage,
 		Health:   d.health,
-		Backup:   o.Backup,
+		Backup:   o.File.Backup,
 		Version:  o.Version,
 		Log:      o.Log,
 	})
@@ -195,7 +199,7 @@ func (d *Daemon) health(at guard.Instant) wire.Health {
 			l.Stale = at.Sub(s.Next) > late
 		}
 		if s.Running {
-			l.Stale = at.Sub(s.Since) > late
+			l.Stale = at.Sub(s.Since) > max(late, s.Patience)
 		}
 		h.OK = h.OK && !l.Stale
 		h.Loops = append(h.Loops, l)

@@ -10,6 +10,7 @@ import (
 	"guard"
 	"guard/configs"
 	"guard/daemon/decide"
+	"guard/daemon/keep"
 	"guard/daemon/meter"
 	"guard/daemon/notify"
 	"guard/daemon/observe"
@@ -148,7 +149,15 @@ func (d *Daemon) wire(g *generation) {
 	for _, name := range g.missing {
 		releases(name, nil)
 	}
-	g.loops = append(g.loops, notify.New(o.Ledger, o.Log, kick, g.channels...))
+	g.loops = append(g.loops, notify.New(o.Ledger, o.Log, kick, g.channels...), d.keep)
+}
+
+// kept is how the configuration in force wants the ledger's file kept.
+func (d *Daemon) kept() keep.Settings {
+	g := d.gen.Load()
+	c := g.config
+	return keep.Settings{Off: c.Backup.Off, Dir: c.Backup.Dir, Next: c.Backup.Schedule.Next, Keep: c.Backup.Keep,
+		Retention: c.Retention, Channels: g.channelNames(), Zone: c.TimeZone}
 }
 
 // need is what the ledger still holds of an account.

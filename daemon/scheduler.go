@@ -22,6 +22,9 @@ type Loop interface {
 	Once(ctx context.Context, at guard.Instant) (next guard.Instant, err error)
 }
 
+// patient is a loop of which one run may take long.
+type patient interface{ Patience() time.Duration }
+
 const (
 	// maxWait bounds a real wait: after it the clocks are compared again, so a
 	// stepped clock or a sleeping machine is noticed within it.
@@ -72,14 +75,16 @@ type entry struct {
 
 // LoopStatus is how one loop is doing, for the health endpoint.
 type LoopStatus struct {
-	Name    string        `json:"name"`
-	Last    time.Time     `json:"last,omitzero"` // start of the last run, UTC
-	Next    guard.Instant `json:"next,omitzero"` // zero: when kicked
-	Took    time.Duration `json:"took"`
-	Error   string        `json:"error,omitzero"`
-	Since   guard.Instant `json:"-"` // start of the run in progress
-	Running bool          `json:"running"`
-	Runs    uint64        `json:"runs"`
+	Name  string        `json:"name"`
+	Last  time.Time     `json:"last,omitzero"` // start of the last run, UTC
+	Next  guard.Instant `json:"next,omitzero"` // zero: when kicked
+	Took  time.Duration `json:"took"`
+	Error string        `json:"error,omitzero"`
+	Since guard.Instant `json:"-"` // start of the run in progress
+	// Patience is how long a run may take where that is long.
+	Patience time.Duration `json:"-"`
+	Running  bool          `json:"running"`
+	Runs     uint64        `json:"runs"`
 }
 
 // NewScheduler makes an empty scheduler. Believe turns an instant of the machine's
@@ -130,6 +135,9 @@ func (s *Scheduler) Replace(ctx context.Context, loops []Loop, at guard.Instant)
 		e := old[l.Name()]
 		if e == nil || e.loop != l {
 			e = &entry{loop: l, pos: -1, status: LoopStatus{Name: l.Name()}}
+			if p, ok := l.(patient); ok {
+				e.status.Patience = p.Patience()
+			}
 		}
 		s.entries[l.Name()] = e
 	}

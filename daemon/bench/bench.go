@@ -18,6 +18,7 @@ import (
 	"guard"
 	"guard/configs"
 	"guard/daemon"
+	"guard/daemon/keep"
 	"guard/daemon/notify"
 	"guard/providers"
 	"guard/store"
@@ -168,7 +169,7 @@ func (b *bench) healthy() error {
 
 func (b *bench) config() (*configs.Config, error) {
 	var text strings.Builder
-	fmt.Fprintf(&text, "mode: enforce\ntime_zone: UTC\naccounts:\n")
+	fmt.Fprintf(&text, "mode: enforce\ntime_zone: UTC\nbackup: {off: true}\naccounts:\n")
 	for i := range b.Fleet.Accounts {
 		fmt.Fprintf(&text, "  - {name: %s, provider: fake, poll: %s, sweep: %s}\n", accountName(i), poll, sweep)
 	}
@@ -205,7 +206,7 @@ func (b *bench) open(ctx context.Context, found func() error) (o opened, err err
 	}
 	start = time.Now()
 	b.daemon, err = daemon.New(ctx, daemon.Options{
-		Ledger: b.ledger, Config: c, Backup: file.BackupTo,
+		Ledger: b.ledger, Config: c, File: keep.File{Backup: file.BackupTo},
 		Factories: map[string]daemon.Factory{"fake": func(_ context.Context, a configs.Account) (providers.Provider, error) {
 			return b.cloud.provider(a.Name)
 		}},
