@@ -85,12 +85,10 @@ func me() string {
 func (h *house) read(ctx context.Context, c *configs.Config) error {
 	var accounts []*providers.Account
 	for _, ca := range c.Accounts {
-		p, err := factories[ca.Provider](ctx, ca)
+		a, err := adapterOf(ctx, ca)
 		if err != nil {
 			return fmt.Errorf("account %s: %w", ca.Name, err)
 		}
-		a := providers.NewAccount(ca.Name, ca.Provider, p)
-		a.Mode, a.MayRelease = ca.Mode, ca.MayRelease
 		accounts = append(accounts, a)
 	}
 	byName := func(name string) (*providers.Account, bool) {

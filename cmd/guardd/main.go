@@ -49,6 +49,7 @@ Exit status:
   3  the daemon is not reachable`,
 		Example: `  guardd demo
   guardd init
+  guardd doctor --config /etc/guard/guard.yaml
   guardd check --config /etc/guard/guard.yaml
   guardd serve --config /etc/guard/guard.yaml
   guardd backup --config /etc/guard/guard.yaml /backup/ledger-monday.db`,
@@ -61,10 +62,13 @@ Exit status:
 	root.SetErr(errOut)
 	root.SetArgs(args)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(initCommand(), serveCommand(), checkCommand(), backupCommand(), restoreCommand(), demoCommand(), simulateCommand(), benchCommand(), versionCommand())
+	root.AddCommand(initCommand(), serveCommand(), checkCommand(), backupCommand(), restoreCommand(), doctorCommand(), demoCommand(), simulateCommand(), benchCommand(), versionCommand())
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitRight
+	}
+	if errors.Is(err, errUnwell) {
+		return exitFailed // it has been told
 	}
 	fmt.Fprintf(errOut, "guardd: %v\n", err)
 	var u usageError

@@ -52,6 +52,13 @@ func (s *server) status(ctx context.Context, at guard.Instant, _ *nothing) (wire
 		if out.Storage = &st; st.Trouble != "" {
 			need(&out, "the ledger's place", st.Trouble)
 		}
+		if st.Overdue {
+			text := "there is no backup in " + st.Folder
+			if st.Newest != nil {
+				text = fmt.Sprintf("the newest backup in %s is of %s", st.Folder, st.Newest.Format(time.RFC3339))
+			}
+			need(&out, text+"; guardd backup TO makes one", "")
+		}
 	}
 	for _, l := range health.Loops {
 		if l.Stale {

@@ -66,7 +66,7 @@ func Examine(ctx context.Context, at guard.Instant, p Patient) wire.Diagnosis {
 		}
 		out.Sections = append(out.Sections, waiting(*s))
 		if s.Storage != nil {
-			out.Sections = append(out.Sections, storage(*s.Storage, s.Now))
+			out.Sections = append(out.Sections, storage(*s.Storage))
 		}
 	}
 	return wire.Diagnosis{Now: out.Now, Sections: append(out.Sections, people(channels, p.Status))}
@@ -245,11 +245,8 @@ func channel(ctx context.Context, c Channel) []wire.Point {
 	return []wire.Point{Of(wire.PointOK, "", "%s: %s", c.Name(), text)}
 }
 
-// oldBackup is from when on a backup no longer helps much.
-const oldBackup = 48 * time.Hour
-
 // storage is the ledger's file and its backups.
-func storage(s wire.Storage, now time.Time) wire.Section {
+func storage(s wire.Storage) wire.Section {
 	out := wire.Section{Name: "ledger"}
 	if s.Error != "" {
 		out.Points = append(out.Points, Of(wire.PointFail, "do what it says", "%s: %s", s.Path, s.Error))
@@ -259,12 +256,17 @@ func storage(s wire.Storage, now time.Time) wire.Section {
 	if s.Trouble != "" {
 		out.Points = append(out.Points, Of(wire.PointWarn, "make room, or move the ledger to a larger disk", "%s", s.Trouble))
 	}
+	const makeOne = "guardd backup TO makes one while the daemon works; guardd's log says why none was made"
 	switch {
+	case s.Error != "":
 	case s.Folder == "":
+		out.Points = append(out.Points, Of(wire.PointNote, "set backup: in the configuration", "guard makes no backups by itself"))
+	case s.Newest == nil && s.Overdue:
+		out.Points = append(out.Points, Of(wire.PointWarn, makeOne, "there is no backup in %s", s.Folder))
 	case s.Newest == nil:
-		out.Points = append(out.Points, Of(wire.PointWarn, "guardd backup TO makes one while the daemon works", "there is no backup in %s", s.Folder))
-	case now.Sub(*s.Newest) > oldBackup:
-		out.Points = append(out.Points, Of(wire.PointWarn, "guardd backup TO makes one while the daemon works", "the newest of %d backups in %s is of %s", s.Backups, s.Folder, clock(s.Newest)))
+		out.Points = append(out.Points, Of(wire.PointNote, "", "no backup was due yet (%s)", s.Folder))
+	case s.Overdue:
+		out.Points = append(out.Points, Of(wire.PointWarn, makeOne, "the newest of %d backups in %s is of %s", s.Backups, s.Folder, clock(s.Newest)))
 	default:
 		out.Points = append(out.Points, Of(wire.PointOK, "", "%d backups in %s, the newest of %s", s.Backups, s.Folder, clock(s.Newest)))
 	}

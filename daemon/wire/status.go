@@ -109,10 +109,12 @@ type Storage struct {
 	Max    int64  `json:"max"` // the most that Size may be; 0: no bound
 	Disk   int64  `json:"disk"`
 	Free   int64  `json:"free"` // what of the disk guard may still use
-	// Backups are the copies found in Folder; Newest is when the last was made.
+	// Backups are the copies found in Folder, "" where guard makes none by itself;
+	// Newest is when the last was made, and Overdue tells that it should be newer.
 	Folder  string     `json:"folder,omitempty"`
 	Backups int        `json:"backups"`
 	Newest  *time.Time `json:"newest"`
+	Overdue bool       `json:"overdue"`
 	// Trouble is what is wrong with the place that it is in; Error is why part of all
 	// this is not known.
 	Trouble string `json:"trouble,omitempty"`

@@ -62,8 +62,9 @@ func (a *app) stands(s wire.Status) {
 	burn := strings.Join(s.Burn, " and ")
 	if burn == "" {
 		burn = "nothing known"
+	} else {
+		burn += " per hour"
 	}
-	burn += " per hour"
 	if c.NoPrice > 0 {
 		burn += fmt.Sprintf(", and %d at an unknown price", c.NoPrice)
 	}
