@@ -54,6 +54,7 @@ func Check(w Week, h *simulate.History) []Violation {
 		j.notices(b)
 		j.oddities(b)
 	}
+	j.adoptions()
 	j.absences()
 	j.priceless()
 	j.ends()

@@ -103,7 +103,8 @@ func (j *judge) looks(b *life) {
 				read, failed = t, !worked || b.unreadable(t)
 			}
 		}
-		cap := j.capped(b, at)
+		said, _ := b.claim(at)
+		cap := j.capped(b, at) || j.hard(b, said, at)
 		switch {
 		case read >= 0 && !failed:
 			j.fresh(b, c, read)
@@ -176,22 +177,35 @@ func protections(b *life, at time.Duration) []string {
 // price that law 8 lets guard believe counts, and where none can be told, any cap can.
 func (j *judge) capped(b *life, at time.Duration) bool {
 	c, ok := b.claim(at)
-	if !ok || !c.budget.IsSet() {
+	return ok && j.spends(b, c.budget, at)
+}
+
+// hard reports whether a ceiling can be the cause of a call at a moment.
+func (j *judge) hard(b *life, c claim, at time.Duration) bool {
+	if j.week.Life > 0 && c.register+j.week.Life <= at+j.slack() {
+		return true
+	}
+	return slices.ContainsFunc(j.week.Money, func(m guard.Money) bool { return m.Currency() == b.currency() && j.spends(b, m, at) })
+}
+
+// spends reports whether guard may hold an amount to be reached; see [judge.capped].
+func (j *judge) spends(b *life, most guard.Money, at time.Duration) bool {
+	if !most.IsSet() {
 		return false
 	}
 	if !j.plain(b) {
-		if most, known := j.believed(b, at); known && c.budget.Currency() == b.currency() {
-			cap, _ := c.budget.Rat().Float64()
-			return most >= cap
+		if believed, known := j.believed(b, at); known && most.Currency() == b.currency() {
+			cap, _ := most.Rat().Float64()
+			return believed >= cap
 		}
 		return !j.unpriced(b)
 	}
-	if c.budget.Currency() != b.currency() {
+	if most.Currency() != b.currency() {
 		return false
 	}
 	ahead := j.lead(b.account, at) + granule(b.account) + time.Minute
 	sum := new(big.Rat).Add(j.spent(b, at), over(j.burn(b, at), ahead))
-	return sum.Add(sum, j.unseen(b)).Cmp(c.budget.Rat()) >= 0
+	return sum.Add(sum, j.unseen(b)).Cmp(most.Rat()) >= 0
 }
 
 // unpriced reports that nothing of a box was ever priced, so that no cap on it can
@@ -219,12 +233,12 @@ func (j *judge) unpriced(b *life) bool {
 func (j *judge) reasons(b *life) {
 	for _, c := range b.calls {
 		at := j.offset(c.At)
-		if slices.ContainsFunc(b.orders, func(t time.Duration) bool { return t <= at }) {
+		if b.muddled || slices.ContainsFunc(b.orders, func(t time.Duration) bool { return t <= at }) {
 			continue
 		}
 		said, ok := b.claim(at)
 		expired := ok && said.expires <= at+j.slack()
-		if expired || j.capped(b, at) {
+		if expired || j.capped(b, at) || ok && j.hard(b, said, at) || j.adopted(b, at) {
 			continue
 		}
 		law := 6
@@ -261,8 +275,16 @@ func (j *judge) standing(b *life) {
 		// What was said at this very moment may have come after the call.
 		earlier, _ := b.claim(at - 1)
 		ordered := slices.ContainsFunc(b.orders, func(t time.Duration) bool { return t <= at })
-		if !ordered && min(said.held, earlier.held) > at+j.slack()+time.Second {
+		free := ordered || j.hard(b, said, at)
+		if !free && min(said.held, earlier.held) > at+j.slack()+time.Second {
 			j.wrong(10, "wrong release", at, b.id, "%s is called inside a hold that ends at %s", c.Call.Call, said.held)
+		}
+		vetoed := func(rule guard.Rule) bool {
+			return min(b.vetoed(rule, at), b.vetoed(rule, at-1)) > at+j.slack()+time.Second
+		}
+		over := said.expires <= at+j.slack() && !vetoed(guard.RuleExpired)
+		if capped := j.capped(b, at) && !vetoed(guard.RuleBudgetExceeded); leased && !free && !over && !capped && len(b.vetoes) > 0 {
+			j.wrong(10, "wrong release", at, b.id, "%s is called, and every rule that asks for it is vetoed: %+v", c.Call.Call, b.vetoes)
 		}
 		if said.guarded && earlier.guarded {
 			j.wrong(10, "wrong release", at, b.id, "%s is called on what an admin protects", c.Call.Call)
@@ -290,7 +312,7 @@ func (j *judge) standing(b *life) {
 		if b.spec.GPUs == fake.NoGPU && !said.noGPU {
 			j.wrong(11, "wrong release", at, b.id, "%s is called on a box without a GPU that nobody allowed", c.Call.Call)
 		}
-		if !leased && !ordered {
+		if !leased && !ordered && !j.adopted(b, at) {
 			j.wrong(11, "wrong release", at, b.id, "%s is called on what nobody registered", c.Call.Call)
 		}
 	}
@@ -319,7 +341,7 @@ func (j *judge) strangers() {
 			if mark != "" && mark != j.own && b.tags(at - j.poll())[guard.TagDeployment] == mark {
 				j.wrong(11, "wrong release", at, id, "another guard's box is tagged")
 			}
-			if _, leased := b.claim(at); !leased {
+			if _, leased := b.claim(at); !leased && j.week.Adopt == nil {
 				j.wrong(11, "wrong release", at, id, "a box that nobody registered is tagged")
 			}
 		}

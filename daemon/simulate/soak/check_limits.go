@@ -15,6 +15,7 @@ type episode struct {
 	span
 	claim claim
 	cap   bool // the cap is what is due first
+	hard  bool // a ceiling is
 }
 
 // limits holds guard to every limit that a person set (laws 4, 9 and 10): where it
@@ -63,6 +64,12 @@ func (j *judge) limits(b *life) {
 			law = 3
 		}
 		what := "its time is up"
+		if e.hard {
+			what = "its ceiling is reached"
+			if law == 9 {
+				law = 10
+			}
+		}
 		if e.cap {
 			what = "its cap of " + e.claim.budget.String() + " is reached"
 			if law == 9 {
@@ -86,9 +93,14 @@ func (j *judge) episodes(b *life) []episode {
 		for _, h := range j.week.Hits {
 			marks = append(marks, h.At)
 		}
-		if x, ok := j.capDue(b, c); ok {
-			marks = append(marks, x)
+		for _, x := range []time.Duration{j.capDue(b, c), j.ceilingDue(b, c)} {
+			if x != never {
+				marks = append(marks, x)
+			}
 		}
+	}
+	for _, v := range b.vetoes {
+		marks = append(marks, v.at, v.until+j.slack())
 	}
 	for _, e := range j.book.journal {
 		if e.Verb == "fresh_notice" {
@@ -116,17 +128,34 @@ func (j *judge) episodes(b *life) []episode {
 	return out
 }
 
-// capDue is when the call for a cap is due.
-func (j *judge) capDue(b *life, c claim) (time.Duration, bool) {
-	if !c.budget.IsSet() || c.budget.Currency() != b.currency() || !j.plain(b) {
-		return 0, false
+// ceilingDue is when the call for a ceiling is due, by life or by money; never where
+// none is reached.
+func (j *judge) ceilingDue(b *life, c claim) time.Duration {
+	due := never
+	if j.week.Life > 0 {
+		due = c.register + j.week.Life + j.slack()
 	}
-	x := j.crossing(b, c.budget.Rat())
+	for _, m := range j.week.Money {
+		due = min(due, j.moneyDue(b, m, c.register))
+	}
+	return due
+}
+
+// capDue is when the call for a lease's own cap is due; never where it is not reached.
+func (j *judge) capDue(b *life, c claim) time.Duration { return j.moneyDue(b, c.budget, c.capSet) }
+
+// moneyDue is when the call is due so that a box costs no more than an amount that is
+// said at a moment.
+func (j *judge) moneyDue(b *life, most guard.Money, set time.Duration) time.Duration {
+	if !most.IsSet() || most.Currency() != b.currency() || !j.plain(b) {
+		return never
+	}
+	x := j.crossing(b, most.Rat())
 	if x == never {
-		return 0, false
+		return never
 	}
 	cross := x
-	x = max(x-takes(b.account)-callWay, c.capSet)
+	x = max(x-takes(b.account)-callWay, set)
 	late := time.Duration(0) // by how much changes of price were seen late
 	for _, id := range append([]string{b.spec.ID}, b.family...) {
 		for _, e := range b.account.Script.Timeline {
@@ -144,7 +173,7 @@ func (j *judge) capDue(b *life, c claim) (time.Duration, bool) {
 			x = max(x, born+b.account.Script.Lag.Appears+j.sweep())
 		}
 	}
-	return x + late, true
+	return x + late
 }
 
 // dueAt is whether a box has to go at a moment.
@@ -152,19 +181,16 @@ func (j *judge) dueAt(b *life, t time.Duration) (episode, bool) {
 	c, ok := b.claim(t)
 	_, must := j.acts(b.account, t)
 	now := t - j.slack()
-	if !ok || !must || c.guarded || c.held > now || foreign(j, b, t) || !b.alive(t) || b.account.Script.Self == b.spec.ID {
+	if !ok || !must || b.muddled || c.guarded || foreign(j, b, t) || !b.alive(t) || b.account.Script.Self == b.spec.ID {
 		return episode{}, false
 	}
 	if v, kept := b.tags(t)["guard:keep"]; kept && v == "true" {
 		return episode{}, false
 	}
-	e := episode{claim: c}
-	x, capped := j.capDue(b, c)
-	e.cap = capped && x <= t && !(c.expires <= now)
-	if !e.cap && c.expires > now {
-		return episode{}, false
-	}
-	return e, true
+	e := episode{claim: c, hard: j.ceilingDue(b, c) <= t}
+	over := c.expires <= now && b.vetoed(guard.RuleExpired, t) <= now
+	e.cap = !e.hard && !over && j.capDue(b, c) <= t && b.vetoed(guard.RuleBudgetExceeded, t) <= now
+	return e, e.hard || c.held <= now && (over || e.cap)
 }
 
 // allowed is by when a box that has to go must be gone.
@@ -273,7 +299,7 @@ func (j *judge) oddities(b *life) {
 			continue
 		}
 		for _, s := range j.dead {
-			if j.capped(b, at) && !j.capped(b, s.to) {
+			if j.capped(b, at) && !j.capped(b, s.to) || j.hard(b, said, at) && !j.hard(b, said, s.to) {
 				continue // what it is called for was still to come
 			}
 			if s.to-s.from > farAway+retryAtLeast && at >= s.to && at < s.to+freshNotice-time.Second && said.at < s.from && !j.steps() && j.overdue(b, said, s.to) {
@@ -297,13 +323,12 @@ func (j *judge) overdue(b *life, c claim, at time.Duration) bool {
 	if c.expires <= at {
 		return true
 	}
-	x, ok := j.capDue(b, c)
-	return ok && x <= at && c.expires > j.h.Length
+	return min(j.capDue(b, c), j.ceilingDue(b, c)) <= at && c.expires > j.h.Length
 }
 
 // jumps holds a call for a cap against each change of price before it.
 func (j *judge) jumps(b *life, said claim, at time.Duration) {
-	if said.expires <= at+j.slack() || !said.budget.IsSet() || !j.plain(b) {
+	if said.expires <= at+j.slack() || j.hard(b, said, at) || !said.budget.IsSet() || !j.plain(b) {
 		return
 	}
 	left := func(t time.Duration, hourly *big.Rat) time.Duration {

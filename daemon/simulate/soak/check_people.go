@@ -42,8 +42,15 @@ func (j *judge) notices(b *life) {
 			}
 		}
 		need = max(need-reactionTime-j.sweep(), 0)
+		if hard := j.hard(b, said, at); hard && !j.capped(b, at) && !expired {
+			need = 0 // by money; what life asks for follows
+			if j.week.Life > 0 && said.register+j.week.Life <= at+j.slack() {
+				need = min(j.graceOf(said), at-max(said.register, b.born)) - reactionTime
+				need = max(need-j.down(at-need-reactionTime, at), 0)
+			}
+		}
 		if expired {
-			need = min(j.graceOf(said), at-max(said.set, b.born)) - reactionTime
+			need = min(j.graceOf(said), at-max(said.set, b.born, b.second(at))) - reactionTime
 			// A notice that fell due while guard was down comes late, the call does not.
 			need = max(need-j.down(at-need-reactionTime, at), 0)
 		}
@@ -52,7 +59,7 @@ func (j *judge) notices(b *life) {
 			need = max(min(need, at-said.at-reactionTime), 0)
 		}
 		told := j.told(func(m guard.Message) bool {
-			return m.Channel == "slack" && aboutID(m, b.id) && (m.Rule == guard.RuleExpired || m.Rule == guard.RuleBudgetExceeded) && j.earliest(m.CreatedAt) <= at-need
+			return m.Channel == "slack" && aboutID(m, b.id) && (m.Rule == guard.RuleExpired || m.Rule == guard.RuleBudgetExceeded || m.Rule == guard.RuleCeilingReached) && j.earliest(m.CreatedAt) <= at-need
 		})
 		if len(told) == 0 {
 			j.wrong(9, "message lost", at, b.id, "it is called without a notice %s before", need)
@@ -69,7 +76,7 @@ func (j *judge) notices(b *life) {
 func (j *judge) punctual(b *life, c claim, call time.Duration) {
 	lead := max(j.graceOf(c), j.warning())
 	due := c.expires - lead
-	if c.at > due-retryAtLeast || c.held > c.register || due < b.born+retryAtLeast || due < retryAtLeast || j.steps() || !calm(j.storms(b), due-retryAtLeast, call) || len(j.week.Hits) > 0 {
+	if c.at > due-retryAtLeast || c.held > c.register || len(b.vetoes) > 0 || j.hard(b, c, call) || due < b.born+retryAtLeast || due < retryAtLeast || j.steps() || !calm(j.storms(b), due-retryAtLeast, call) || len(j.week.Hits) > 0 {
 		return
 	}
 	posted := slices.ContainsFunc(j.h.Posts, func(p post) bool {
@@ -161,6 +168,9 @@ func (j *judge) surprises() {
 				if said.budget.IsSet() && said.capSet < since && j.capped(b, at) {
 					since = said.capSet
 				}
+			}
+			if j.hard(b, said, at) {
+				since = said.register
 			}
 			if at-since < j.graceOf(said)-time.Second {
 				all = append(all, sudden{b, at})

@@ -21,6 +21,8 @@ type life struct {
 	born    time.Duration
 	gone    time.Duration // never, while it lives
 	claims  []claim       // what people said of it, oldest first
+	vetoes  []veto        // oldest first
+	muddled bool          // people changed what guard had registered, to what only guard knows
 	orders  []time.Duration
 	calls   []simulate.CloudCall // that end or stop it, in their order
 	family  []string             // IDs of what hangs on it
@@ -39,6 +41,25 @@ type claim struct {
 	guarded  bool          // protected
 	noGPU    bool
 	register time.Duration // of the lease
+}
+
+// veto keeps a rule from acting on a box, from one word until the next, or its end.
+type veto struct {
+	at    time.Duration
+	rule  guard.Rule
+	until time.Duration // by guard's wall clock
+}
+
+// vetoed is until when a rule does nothing about a box, by what was said up to a
+// moment; 0 where nobody said so.
+func (b *life) vetoed(rule guard.Rule, at time.Duration) time.Duration {
+	until := time.Duration(0)
+	for _, v := range b.vetoes {
+		if v.rule == rule && v.at <= at {
+			until = v.until
+		}
+	}
+	return until
 }
 
 // story derives the boxes and their claims from the script and from the commands
@@ -78,7 +99,7 @@ func (j *judge) story() {
 			j.wrong(0, "ledger", o.At, o.ID, "the %d. command of the week is %q: the week and its history do not belong together", i+1, ran.Line)
 			return
 		} else if ran.Status == 0 {
-			b.say(o)
+			j.say(b, o)
 		} else if o.Verb == Release && ran.Crashed {
 			b.orders = append(b.orders, o.At)
 		}
@@ -123,18 +144,31 @@ func (j *judge) add(a *Account, r fake.Resource, born time.Duration) {
 }
 
 // say folds one command that worked.
-func (b *life) say(o Order) {
+func (j *judge) say(b *life, o Order) {
 	now := o.At
+	switch o.Verb {
+	case Veto:
+		b.vetoes = append(b.vetoes, veto{o.At, o.Rule, now + o.By})
+		return
+	case Snooze: // moves nothing
+		return
+	}
 	c := claim{at: o.At, verb: o.Verb}
 	fresh := true
 	if last, ok := b.claim(o.At); ok {
 		c, fresh = last, false
 		c.at, c.verb = o.At, o.Verb
 	}
+	if fresh && o.Verb != Register && o.Verb != Release {
+		b.muddled = true
+	}
 	switch o.Verb {
 	case Register:
 		if fresh {
 			c.expires, c.grace, c.register = now+defaultTTL, 0, o.At
+			if j.week.Life > 0 {
+				c.expires = min(c.expires, now+j.week.Life)
+			}
 		}
 		if o.TTL > 0 {
 			c.expires = now + o.TTL

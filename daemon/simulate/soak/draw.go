@@ -26,6 +26,10 @@ const (
 	Extensions   Family = "extend"
 	Holds        Family = "hold"
 	Protections  Family = "protect"
+	Vetoes       Family = "veto"
+	Snoozes      Family = "snooze"
+	Ceilings     Family = "ceilings"
+	Adoptions    Family = "adopt"
 	HandReleases Family = "release by hand"
 	Mistakes     Family = "wrong order"
 
@@ -77,7 +81,7 @@ func Usual() Knobs {
 		Accounts: Range{1, 3}, Boxes: Range{1, 4}, Observe: 15, Often: 2,
 		Chance: map[Family]int{
 			Reclaims: 25, Outside: 25, Platform: 15, Stops: 25, Prices: 25, OddPrices: 10, Moves: 20, Impostors: 10, Newcomers: 40,
-			Extensions: 40, Holds: 25, Protections: 15, HandReleases: 20, Mistakes: 20,
+			Extensions: 40, Holds: 25, Protections: 15, Vetoes: 20, Snoozes: 15, Ceilings: 20, Adoptions: 10, HandReleases: 20, Mistakes: 20,
 			ListFaults: 25, GetFaults: 25, IdentityFaults: 15, ReleaseFaults: 30, StopFaults: 5, DeleteFaults: 5, TagFaults: 15,
 			ProtectionFaults: 10, UnprotectFaults: 5, AnyFaults: 15, SlackFaults: 30,
 			Crashes: 25, CrashesAt: 30, ClockSteps: 10, Suspends: 12, Reloads: 10,
@@ -121,6 +125,8 @@ func Draw(src Source, k Knobs) Week {
 	d.people()
 	d.slack()
 	d.hits()
+	d.second()
+	d.bounds()
 	slices.SortStableFunc(d.w.Orders, func(a, b Order) int { return cmp.Compare(a.At, b.At) })
 	slices.SortStableFunc(d.w.Hits, func(a, b Hit) int { return cmp.Compare(a.At, b.At) })
 	return d.w

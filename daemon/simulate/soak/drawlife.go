@@ -206,6 +206,48 @@ func (d *drawer) register(b rented) {
 	}
 }
 
+// second draws what people think better of: vetoes and snoozes around the ends of what
+// is registered.
+func (d *drawer) second() {
+	for _, o := range slices.Clone(d.w.Orders) {
+		if o.Verb != Register || o.TTL < 0 {
+			continue
+		}
+		end := o.At + cmp.Or(o.TTL, 8*time.Hour)
+		if d.times(Vetoes) > 0 && d.chance("vetoed", 50) {
+			d.order(Order{At: d.about(o.At, end, "vetoed"), User: o.User, Verb: Veto, ID: o.ID, By: d.span("vetoed for", 10*time.Minute, 6*time.Hour, 10*time.Minute),
+				Rule: pick(d.dice, "rule", guard.RuleExpired, guard.RuleBudgetExceeded)})
+		}
+		if d.times(Snoozes) > 0 && d.chance("snoozed", 50) {
+			d.order(Order{At: d.about(o.At, end, "snoozed"), User: o.User, Verb: Snooze, ID: o.ID, By: d.span("snoozed for", 10*time.Minute, 12*time.Hour, 10*time.Minute)})
+		}
+	}
+}
+
+// bounds draws what an admin set for all: ceilings, or that guard registers what
+// nobody does. In one week there is one of the two: what is adopted begins to count at
+// a moment that only guard knows.
+func (d *drawer) bounds() {
+	if d.times(Ceilings) > 0 {
+		if d.chance("life", 70) {
+			d.w.Life = d.span("ceiling of life", 2*time.Hour, max(3*time.Hour, d.w.Length), 10*time.Minute)
+		}
+		if len(d.boxes) > 0 && d.chance("ceiling of money", 40) {
+			for _, code := range []string{"USD", "CNY", "EUR", "JPY", "GBP"} {
+				m := guard.MustMoney("1000000 " + code)
+				if b := pick(d.dice, "ceiling by", d.boxes...); b.hourly.IsPositive() && b.hourly.Currency() == code {
+					m = d.money(b, d.n("ceiling, tenths of an hour", 20, int(d.w.Length/(6*time.Minute))))
+				}
+				d.w.Money = append(d.w.Money, m)
+			}
+		}
+		return
+	}
+	if d.times(Adoptions) > 0 {
+		d.w.Adopt = &Adopt{TTL: d.span("adopted for", 30*time.Minute, 8*time.Hour, 10*time.Minute), OnLimit: pick(d.dice, "adopted on limit", guard.ActAlert, guard.ActRelease)}
+	}
+}
+
 // about is a time between two, or in the last minutes before the second, or a
 // little behind it; before the quiet tail.
 func (d *drawer) about(from, to time.Duration, label string) time.Duration {

@@ -295,10 +295,26 @@ func TestLaw9PeopleHearFirst(t *testing.T) {
 	}})
 }
 
-// Law 10: holds that cover limits, protection that comes and goes, extensions in
-// the last minute.
+// Law 10: leases that would last longer than their ceilings, by holds and vetoes.
 func TestLaw10ACeilingIsHard(t *testing.T) {
-	holds(t, 10, 14, aim{chance: map[Family]int{Protections: 60, Extensions: 30}, change: func(d dice, w *Week) {
+	holds(t, 10, 14, aim{chance: map[Family]int{Ceilings: 100, Extensions: 40, Vetoes: 40, Snoozes: 40}, change: func(d dice, w *Week) {
+		w.Life = d.span("life", time.Hour+30*time.Minute, 2*time.Hour+30*time.Minute, time.Minute)
+		for i, o := range slices.Clone(w.Orders) {
+			if o.Verb != Register {
+				continue
+			}
+			w.Orders[i].TTL = min(o.TTL, w.Life)
+			if d.chance("held", 60) {
+				w.Orders = append(w.Orders, Order{At: o.At + d.span("held after", time.Minute, 40*time.Minute, time.Minute), User: "ana", Verb: Hold, ID: o.ID, By: 20 * time.Hour})
+			}
+		}
+	}})
+}
+
+// Law 10: holds and vetoes that cover limits, protection that comes and goes,
+// extensions in the last minute.
+func TestLaw10SecondThoughtsHaveAnEnd(t *testing.T) {
+	holds(t, 10, 14, aim{chance: map[Family]int{Protections: 60, Extensions: 30, Vetoes: 70}, change: func(d dice, w *Week) {
 		for _, o := range slices.Clone(w.Orders) {
 			if o.Verb == Register && d.chance("held", 70) {
 				at := o.At + d.span("held after", time.Minute, 15*time.Minute, time.Minute)
@@ -314,7 +330,7 @@ func TestLaw10ACeilingIsHard(t *testing.T) {
 // Law 11: other guards' boxes, boxes without a GPU, accounts that are only watched,
 // a machine of guard's own.
 func TestLaw11NeverAnothers(t *testing.T) {
-	holds(t, 11, 14, aim{boxes: Range{2, 4}, observe: 30, chance: map[Family]int{HandReleases: 60, Newcomers: 30, Reloads: 20}, change: func(d dice, w *Week) {
+	holds(t, 11, 14, aim{boxes: Range{2, 4}, observe: 30, chance: map[Family]int{HandReleases: 60, Newcomers: 30, Reloads: 20, Adoptions: 40}, change: func(d dice, w *Week) {
 		s := &w.Accounts[0].Script
 		for i, r := range boxesOf(w) {
 			switch d.n("whose", 0, 4) {

@@ -142,6 +142,9 @@ func (s *shrinker) simplify() {
 		func(w *Week) { w.Grace = 0 },
 		func(w *Week) { w.Warn = nil },
 		func(w *Week) { w.SurprisePercent, w.SurpriseHour = 0, 0 },
+		func(w *Week) { w.Life = 0 },
+		func(w *Week) { w.Money = nil },
+		func(w *Week) { w.Adopt = nil },
 	} {
 		s.try(change)
 	}

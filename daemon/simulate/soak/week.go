@@ -26,10 +26,21 @@ type Week struct {
 	// SurprisePercent and SurpriseHour bound unforeseen releases (law 7); 0: the
 	// defaults.
 	SurprisePercent, SurpriseHour int
-	Accounts                      []Account
-	Orders                        []Order
-	Hits                          []Hit
-	Slack                         []SlackFault
+	// Life and Money are the ceilings of every lease; 0 and nil: none.
+	Life  time.Duration
+	Money []guard.Money
+	// Adopt is how guard registers what nobody does; nil: it does not.
+	Adopt    *Adopt
+	Accounts []Account
+	Orders   []Order
+	Hits     []Hit
+	Slack    []SlackFault
+}
+
+// Adopt is a registration that guard makes.
+type Adopt struct {
+	TTL     time.Duration
+	OnLimit guard.Action
 }
 
 // Account is one account: its cloud, and how guard is told to treat it.
@@ -50,6 +61,8 @@ const (
 	Release   Verb = "release"
 	Unhold    Verb = "unhold"
 	Unprotect Verb = "unprotect"
+	Veto      Verb = "veto"
+	Snooze    Verb = "snooze"
 )
 
 // Order is a command line of a person.
@@ -57,8 +70,9 @@ type Order struct {
 	At   time.Duration
 	User string
 	Verb Verb
-	ID   string // ACCOUNT/ID
-	// TTL (register), By (extend, hold): how long. 0: not said.
+	ID   string     // ACCOUNT/ID
+	Rule guard.Rule // veto
+	// TTL (register), By (extend, hold, veto, snooze): how long. 0: not said.
 	TTL, By time.Duration
 	Budget  guard.Money // register: the cap; extend: what is added. Unset: not said.
 	Grace   time.Duration

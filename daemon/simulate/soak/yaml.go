@@ -71,7 +71,20 @@ func (w Week) config(more ...string) string {
 	}
 	if len(w.Warn) > 0 {
 		rules.put("expiry", "{warn: ["+strings.Join(texts(w.Warn, spanText), ", ")+"]}")
-		f.put("rules", rules.String())
+	}
+	if a := w.Adopt; a != nil {
+		rules.put("unregistered", "{adopt: {ttl: "+spanText(a.TTL)+", on_limit: "+string(a.OnLimit)+"}}")
+	}
+	if r := rules.String(); r != "{}" {
+		f.put("rules", r)
+	}
+	ceilings := &flow{}
+	ceilings.span("ttl", w.Life)
+	if len(w.Money) > 0 {
+		ceilings.put("budget", "["+strings.Join(texts(w.Money, unspaced), ", ")+"]")
+	}
+	if c := ceilings.String(); c != "{}" {
+		f.put("ceilings", c)
 	}
 	limits.num("unforeseen_percent", int64(w.SurprisePercent))
 	limits.num("unforeseen_per_hour", int64(w.SurpriseHour))
@@ -144,7 +157,7 @@ func (o Order) Line() string {
 	}
 	money := func(plus string) {
 		if o.Budget.IsSet() {
-			words = append(words, "--budget", plus+strings.ReplaceAll(o.Budget.String(), " ", ""))
+			words = append(words, "--budget", plus+unspaced(o.Budget))
 		}
 	}
 	switch o.Verb {
@@ -159,12 +172,18 @@ func (o Order) Line() string {
 	case Extend:
 		span("--by", o.By)
 		money("+")
-	case Hold:
+	case Veto:
+		words = append(words, string(o.Rule))
+		span("--for", o.By)
+	case Hold, Snooze:
 		span("--for", o.By)
 	case Protect, Release, Unhold, Unprotect:
 	}
 	return strings.Join(words, " ")
 }
+
+// unspaced is an amount as one word.
+func unspaced(m guard.Money) string { return strings.ReplaceAll(m.String(), " ", "") }
 
 func (s SlackFault) yaml() string {
 	f, reply := &flow{}, &flow{}
