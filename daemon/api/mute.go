@@ -211,10 +211,9 @@ func (s *server) vetoable(c *scene, named string) (guard.Rule, error) {
 			}
 		}
 	}
-	for _, f := range c.book.findings[c.observed.Resource.ID.Key()] {
-		if slices.Contains(known, f.Rule) && !slices.Contains(coming, f.Rule) {
-			coming = append(coming, f.Rule)
-		}
+	open := c.book.findings[c.observed.Resource.ID.Key()]
+	if s.Rules().Unregistered.Adopt != nil && slices.ContainsFunc(open, func(f guard.Finding) bool { return f.Rule == guard.RuleUnregistered }) {
+		coming = append(coming, guard.RuleUnregistered)
 	}
 	switch len(coming) {
 	case 0:

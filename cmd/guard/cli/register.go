@@ -48,7 +48,12 @@ once guardd is back (guard spool).`,
 			}
 			return nil
 		}),
-		ValidArgsFunction: a.complete(a.resources),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if expect {
+				return a.complete(a.accounts)(cmd, args, typed)
+			}
+			return a.complete(a.resources)(cmd, args, typed)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if r.Tags, err = tagsOf("tag", tags); err != nil {

@@ -28,8 +28,9 @@ guard show tells when the end is proven. What is gone already is no error. Of a
 machine that is only expected it ends the waiting.
 
 --all --match shows its plan first, what goes and what is spared and why, and does
-exactly that: where anything else would go by then, nothing is ordered. Tags are
-compared exactly; what has none matches nothing.`,
+exactly that: where anything else would go by then, nothing is ordered. It fails
+where all that matches is spared. Tags are compared exactly; what has none matches
+nothing.`,
 		Example: `  guard release research/i-0abc
   guard release --all --match team=nlp --dry-run`,
 		Args: usageArgs(func(_ *cobra.Command, args []string) error {
@@ -153,10 +154,15 @@ func losses(w io.Writer, o wire.ReleaseOutcome) {
 
 func (a *app) released(out wire.ReleaseAnswer, r wire.ReleaseRequest) error {
 	var failed error
+	refused := 0
 	for _, o := range out.Results {
 		if o.Outcome == wire.OutcomeRefused {
-			failed = errSilent
+			refused++
 		}
+	}
+	// What matches and is spared is as it should be, but for all of it.
+	if refused > 0 && (!r.All || refused == len(out.Results)) {
+		failed = errSilent
 	}
 	if done, err := a.json(out); done {
 		return cmp.Or(err, failed)
@@ -182,6 +188,10 @@ func (a *app) released(out wire.ReleaseAnswer, r wire.ReleaseRequest) error {
 		text := o.Text
 		if !strings.Contains(text, o.ID) {
 			text = o.ID + ": " + text
+		}
+		if r.All {
+			a.say("spared: " + text)
+			continue
 		}
 		fmt.Fprintln(a.Err, "guard: "+clean(text))
 		if o.Error != nil && o.Error.Hint != "" {

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -36,7 +38,9 @@ func TestMain(m *testing.M) {
 // a ledger in memory and the fake cloud; the caller of the socket is called ana.
 // Script commands: `pass DURATION` moves time on and runs the loops, `cloud
 // reclaim|delete ID`, `mode observe|enforce`, `fault CALL STATUS` (or html), `trouble`
-// leaves a blocked release, `hang` makes the daemon silent.
+// leaves a blocked release, `hang` makes the daemon silent, `away` ends it and `back`
+// starts it on the same socket, `metadata CLOUD ID` is a metadata service, `adopt ID` registers
+// it as guard would.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
@@ -58,6 +62,8 @@ func TestScripts(t *testing.T) {
 			}
 			e.Defer(func() { d.stop(); os.RemoveAll(dir) })
 			e.Setenv("GUARD_ADDR", addr)
+			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
+			e.Setenv("SOCKET", strings.TrimPrefix(addr, "unix:"))
 			e.Values["daemon"] = d
 			return nil
 		},
@@ -68,6 +74,14 @@ func TestScripts(t *testing.T) {
 			"fault":   command((*testDaemon).faultCommand),
 			"trouble": command((*testDaemon).troubleCommand),
 			"hang":    command((*testDaemon).hangCommand),
+			"away":    command((*testDaemon).awayCommand),
+			"back":    command((*testDaemon).backCommand),
+			"adopt":   command((*testDaemon).adoptCommand),
+			"metadata": func(ts *testscript.TestScript, _ bool, args []string) {
+				srv := httptest.NewServer(metadata(args[0], args[1]))
+				ts.Defer(srv.Close)
+				ts.Setenv("GUARD_METADATA_URL", srv.URL)
+			},
 		},
 	})
 }
@@ -86,6 +100,7 @@ type testDaemon struct {
 	loops  []func(context.Context, guard.Instant) (guard.Instant, error)
 	api    http.Handler // as those meet it whom no connection vouches for
 	srv    *http.Server
+	socket string
 	hung   chan struct{}
 
 	mu sync.Mutex
@@ -175,6 +190,7 @@ func (d *testDaemon) serve(socket string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	d.socket = socket
 	go d.srv.Serve(l)
 	return "unix:" + socket, nil
 }
@@ -243,6 +259,60 @@ func (d *testDaemon) troubleCommand([]string) error {
 func (d *testDaemon) hangCommand([]string) error {
 	close(d.hung)
 	return nil
+}
+
+func (d *testDaemon) awayCommand([]string) error { return d.srv.Close() }
+
+func (d *testDaemon) backCommand([]string) error {
+	d.srv = &http.Server{Handler: d.srv.Handler}
+	_, err := d.serve(d.socket)
+	return err
+}
+
+func (d *testDaemon) adoptCommand(args []string) error {
+	return d.ledger.Update(context.Background(), func(tx *store.Tx) error {
+		id := d.cloud.ID(guard.Instance, args[0])
+		o, _, err := tx.Observed.Get(id.Key())
+		if err != nil {
+			return err
+		}
+		at := d.now().Wall
+		return tx.Leases.Put(guard.Lease{ID: "l-adopted", Resource: id, ResourceCreated: o.Resource.Created, Identity: o.Identity, Owner: "guard", Adopted: true,
+			RegisteredAt: at, ExpiresAt: at.Add(2 * time.Hour), OnLimit: guard.ActRelease, Grace: time.Minute, Status: guard.LeaseActive, UpdatedAt: at, UpdatedBy: "guard"})
+	})
+}
+
+// metadata is a cloud's metadata service, which answers its own questions only.
+func metadata(cloud, id string) http.Handler {
+	mux := http.NewServeMux()
+	switch cloud {
+	case "ec2":
+		mux.HandleFunc("PUT /latest/api/token", func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("X-aws-ec2-metadata-token-ttl-seconds") != "" {
+				fmt.Fprint(w, "secret")
+			}
+		})
+		mux.HandleFunc("GET /latest/meta-data/instance-id", func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("X-aws-ec2-metadata-token") != "secret" {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			fmt.Fprint(w, id)
+		})
+	case "google":
+		mux.HandleFunc("GET /computeMetadata/v1/instance/id", func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Metadata-Flavor") == "Google" {
+				fmt.Fprintln(w, id)
+			}
+		})
+	case "openstack":
+		mux.HandleFunc("GET /openstack/latest/meta_data.json", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"uuid":%q}`, id) })
+	case "portal": // a hotel's: everything is its page
+		mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>log in</html>") })
+	case "silent":
+		mux.HandleFunc("/", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	}
+	return mux
 }
 
 func (d *testDaemon) releases(t *testing.T) []guard.Release {
