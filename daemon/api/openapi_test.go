@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"go/ast"
 	"go/parser"
@@ -14,6 +15,7 @@ import (
 
 	"guard"
 	"guard/daemon/api"
+	"guard/daemon/wire"
 )
 
 // description is what a test needs of the OpenAPI document.
@@ -69,6 +71,13 @@ func (b *bench) ask(c api.Caller, method, path, body string) (int, []byte) {
 // names; and there is no route beside it.
 func TestDescription(t *testing.T) {
 	b := leased(t)
+	accept := func(context.Context, guard.Instant, string, int) (wire.ModeAnswer, error) {
+		return wire.ModeAnswer{Done: true}, nil
+	}
+	b.o.Modes = api.Modes{Resume: accept, Reload: accept, Switch: func(context.Context, guard.Instant, string, string, guard.Mode, int) (wire.ModeAnswer, error) {
+		return wire.ModeAnswer{Done: true}, nil
+	}}
+	b.h = api.New(b.o)
 	doc := b.description()
 	if s := doc.Components.SecuritySchemes["token"]; s.Type != "http" || s.Scheme != "bearer" {
 		t.Errorf("security scheme %+v", s)
