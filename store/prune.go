@@ -47,9 +47,9 @@ const chunk = 1000
 // Prune removes what has been over for longer than opt.Keep, and never what is open
 // or what that rests on:
 //
-//   - an ended lease goes when nothing that lives, no release and no finding refers
-//     to it any more;
-//   - a gone resource goes when no lease counts it, and nothing that lives hung on it;
+//   - an ended lease goes when no resource that stays, no open release and no open
+//     finding refers to it;
+//   - a gone resource goes when no lease counts it, and nothing that stays hung on it;
 //   - a sent message goes when the finding and the release that it is about are
 //     over: what it says would be said again otherwise;
 //   - the last hundred finished releases of each account stay.

@@ -48,15 +48,15 @@ func (p *pruner) leases() error {
 }
 
 // neededLeases are the ended leases that something still refers to: an open
-// release or finding, or a live resource whose own lease it was, or that of the
-// instance it hung on, or that was paid for under it.
+// release or finding, or a resource that stays and whose own lease it was, or that
+// of the instance it hung on, or that was paid for under it.
 func (p *pruner) neededLeases(v *View) (map[string]bool, error) {
 	needed := map[string]bool{}
 	rows(p, v.Releases, func(r guard.Release) { needed[r.Lease] = true })
 	rows(p, v.Findings, func(f guard.Finding) { needed[f.Lease] = true })
 	var errs []error
 	rows(p, v.Observed, func(o guard.Observed) {
-		if !o.Live() {
+		if p.gone(o) {
 			return
 		}
 		key := resourceKey(o.Resource.ID)
@@ -85,6 +85,7 @@ func leasesOf(m guard.Metered) []string {
 	return ids
 }
 
+// gone reports whether a resource was proven gone long ago.
 func (p *pruner) gone(o guard.Observed) bool {
 	return !o.Live() && p.old(later(o.Gone.At, o.Gone.ProvenAt))
 }
@@ -145,7 +146,7 @@ func (tx *Tx) counted(key string) (bool, error) {
 }
 
 // neededResources are the gone resources that something still refers to: a lease,
-// its family, an open release or finding, and what hung on them or on what lives.
+// its family, an open release or finding, and what hung on these or on what stays.
 func (p *pruner) neededResources(v *View) map[string]bool {
 	needed := map[string]bool{}
 	leases := map[string]bool{}
@@ -167,7 +168,7 @@ func (p *pruner) neededResources(v *View) map[string]bool {
 	rows(p, v.Observed, func(o guard.Observed) {
 		key := resourceKey(o.Resource.ID)
 		hung[key] = []string{resourceKey(o.Instance), resourceKey(o.Resource.Parent)}
-		if o.Live() || needed[key] {
+		if !p.gone(o) || needed[key] {
 			from = append(from, hung[key]...)
 		}
 	})

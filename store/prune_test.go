@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -50,12 +51,12 @@ func (p *past) ago(what string) time.Time {
 
 func (p *past) yes(what string) bool { return rapid.Bool().Draw(p.t, what) }
 
-// lease draws the ID of one of six leases, or none.
+// lease draws the ID of a lease that may be there, or none.
 func (p *past) lease() string { return rapid.SampledFrom(append(leaseIDs, "")).Draw(p.t, "lease") }
 
 func (p *past) box() guard.ResourceID { return rapid.SampledFrom(p.boxes).Draw(p.t, "box") }
 
-var leaseIDs = []string{"l0", "l1", "l2", "l3", "l4", "l5"}
+var leaseIDs = []string{"l0", "l1", "l2"}
 
 func (p *past) write(tx *store.Tx) error {
 	var errs []error
@@ -65,24 +66,32 @@ func (p *past) write(tx *store.Tx) error {
 		if p.yes("hung") {
 			o.Instance = p.box()
 		}
-		if p.yes("gone") {
+		if rapid.IntRange(0, 3).Draw(p.t, "lives") > 0 {
 			gone := p.ago("gone")
 			o.Gone = &guard.Gone{At: gone, ProvenAt: gone}
 		}
 		m := guard.Metered{Resource: id}
-		for range rapid.IntRange(0, 2).Draw(p.t, "segments") {
+		for range max(0, rapid.IntRange(-3, 2).Draw(p.t, "segments")) {
 			m.Lease = p.lease()
 			m.Segments = append(m.Segments, guard.Segment{Resource: id, Lease: m.Lease})
 		}
 		do(errors.Join(tx.Observed.Put(o), tx.Metered.Put(m), tx.SetValue(store.ThreadName("slack", id.Key()), i)))
-		p.found(tx, i, id, do)
+		if rapid.IntRange(0, 3).Draw(p.t, "found") == 0 {
+			p.found(tx, i, id, do)
+		}
 	}
-	for _, id := range leaseIDs {
+	for _, id := range leaseIDs[:rapid.IntRange(0, 3).Draw(p.t, "leases")] {
 		l := guard.Lease{ID: id, Resource: p.box(), Status: guard.LeaseActive}
-		if p.yes("ended") {
+		if rapid.IntRange(0, 3).Draw(p.t, "claimed") > 0 {
 			l.Status, l.EndedAt = guard.LeaseReleased, p.ago("ended")
 		}
-		do(errors.Join(tx.Leases.Put(l), tx.Plans.Put(guard.Plan{Lease: id, Family: []string{p.box().Key()}})))
+		do(tx.Leases.Put(l))
+		if plan := (guard.Plan{Lease: id}); p.yes("planned") {
+			if p.yes("family") {
+				plan.Family = []string{p.box().Key()}
+			}
+			do(tx.Plans.Put(plan))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -131,7 +140,7 @@ func TestPrune(t *testing.T) {
 	ctx := context.Background()
 	rapid.Check(t, func(t *rapid.T) {
 		p := &past{t: t, at: at}
-		for i := range rapid.IntRange(1, 5).Draw(t, "boxes") {
+		for i := range rapid.IntRange(1, 8).Draw(t, "boxes") {
 			p.boxes = append(p.boxes, guard.ResourceID{Account: "lab", Kind: []guard.Kind{guard.Instance, guard.Volume}[i%2], ID: fmt.Sprint("x-", i/2)})
 		}
 		b := &failing{rows: rows{}, left: 100}
@@ -215,68 +224,77 @@ func kept(t *rapid.T, before, after rows) {
 
 // claims checks leases, and the resources that they count.
 func claims(t *rapid.T, w, v *store.View, old func(time.Time) bool) {
-	leases := map[string]guard.Lease{}
-	for _, l := range all(t, v.Leases, every) {
-		leases[l.ID] = l
-	}
-	for _, l := range all(t, w.Leases, every) {
-		_, there := leases[l.ID]
-		if _, ok, _ := v.Plans.Get(l.ID); ok != there {
-			t.Errorf("lease %s is there: %t, and its plan: %t", l.ID, there, ok)
+	was, is := byID(all(t, w.Leases, every)), byID(all(t, v.Leases, every))
+	for id, l := range was {
+		_, planned, _ := w.Plans.Get(id)
+		if _, ok, _ := v.Plans.Get(id); ok != (planned && is[id].ID != "") {
+			t.Errorf("lease %s: is there %t, its plan %t", id, is[id].ID != "", ok)
 		}
-		if !there && (l.Status.Open() || !old(l.EndedAt)) {
+		if is[id].ID == "" && (l.Status.Open() || !old(l.EndedAt)) {
 			t.Errorf("lease %+v was removed", l)
 		}
 	}
-	has := func(id guard.ResourceID) bool {
-		_, ok, _ := v.Observed.Get(id.Key())
+	lease := func(id, why string) {
+		if was[id].ID != "" && is[id].ID == "" {
+			t.Errorf("lease %s was removed: %s", id, why)
+		}
+	}
+	leaseOf := func(id guard.ResourceID, why string) {
+		l, _, _ := w.LeaseOf(id.Key())
+		lease(l.ID, why)
+	}
+	resource := func(id guard.ResourceID, why string) {
+		_, seen, _ := v.Observed.Get(id.Key())
 		_, metered, _ := v.Metered.Get(id.Key())
 		var n int
 		thread, _ := v.Value(store.ThreadName("slack", id.Key()), &n)
-		if ok != metered || ok != thread {
-			t.Errorf("%s: there %t, metered %t, thread %t", id.Key(), ok, metered, thread)
-		}
-		return ok
-	}
-	must := func(id guard.ResourceID, why string) {
-		if !id.IsZero() && !has(id) {
-			t.Errorf("%s was removed: %s", id.Key(), why)
+		if !id.IsZero() && (!seen || !metered || !thread) {
+			t.Errorf("%s was removed: %s: it is there %t, metered %t, its thread %t", id.Key(), why, seen, metered, thread)
 		}
 	}
 	for _, o := range all(t, w.Observed, every) {
 		m, _, _ := w.Metered.Get(o.Resource.ID.Key())
-		lives := o.Live()
-		if lives || !old(o.Gone.At) {
-			must(o.Resource.ID, "it lives, or did not long ago")
-		}
-		if lives {
-			must(o.Instance, "what lives hung on it")
+		stays := o.Live() || !old(o.Gone.At)
+		if stays {
+			resource(o.Resource.ID, "it lives, or did not long ago")
+			leaseOf(o.Resource.ID, "its resource stays")
+			leaseOf(o.Instance, "what hung on its instance stays")
 		}
 		for _, s := range m.Segments {
-			if l, ok := leases[s.Lease]; ok {
-				must(o.Resource.ID, "lease "+l.ID+" counts it")
-			} else if lives && s.Lease != "" {
-				t.Errorf("lease %s was removed, and %s lives", s.Lease, o.Resource.ID)
+			if is[s.Lease].ID != "" {
+				resource(o.Resource.ID, "lease "+s.Lease+" counts it")
+			} else if stays {
+				lease(s.Lease, "what it pays for stays")
 			}
 		}
 	}
-	for _, l := range leases {
-		must(l.Resource, "lease "+l.ID+" is of it")
+	for _, l := range is {
+		resource(l.Resource, "lease "+l.ID+" is of it")
+	}
+	for _, plan := range all(t, v.Plans, every) {
+		for _, o := range all(t, w.Observed, func(o guard.Observed) bool { return slices.Contains(plan.Family, o.Resource.ID.Key()) }) {
+			resource(o.Resource.ID, "it is of the family of "+plan.Lease)
+		}
 	}
 	for _, r := range all(t, v.Releases, every) {
-		must(r.Target, "a release of it is open")
-		if _, ok := leases[r.Lease]; r.Lease != "" && !ok {
-			t.Errorf("lease %s was removed with a release open", r.Lease)
-		}
+		resource(r.Target, "a release of it is open")
+		lease(r.Lease, "a release is open")
 	}
 	for _, f := range all(t, v.Findings, every) {
-		must(f.Resource, "a finding of it is open")
+		resource(f.Resource, "a finding of it is open")
+		lease(f.Lease, "a finding is open")
 	}
 	for _, o := range all(t, v.Observed, every) {
-		if !o.Live() {
-			must(o.Instance, "what is kept hung on it")
-		}
+		resource(o.Instance, "what stays hung on it")
 	}
+}
+
+func byID(leases []guard.Lease) map[string]guard.Lease {
+	out := map[string]guard.Lease{}
+	for _, l := range leases {
+		out[l.ID] = l
+	}
+	return out
 }
 
 // history checks that the journal has lost its old front, and nothing else.

@@ -221,10 +221,17 @@ func TestNewerNamesTheWayBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := b.BackupTo(ctx, fmt.Sprintf("%s.schema-%d", path, newer)); err != nil { // of no use to this guard
+		t.Fatal(err)
+	}
 	up, _ := l.Upgraded()
 	_, err = store.Open(ctx, b, storetest.At)
-	wantError(t, err, guard.ErrRefused, fmt.Sprintf("schema %d", newer), up.Kept, "nothing was changed")
-	if err := os.Truncate(up.Kept, 4096); err != nil {
+	wantError(t, err, guard.ErrRefused, fmt.Sprintf("schema %d", newer), "restore "+up.Kept+",", "nothing was changed")
+	copied, err := os.ReadFile(up.Kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(up.Kept, bytes.Replace(copied, []byte("text 4"), []byte("test 4"), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := store.Open(ctx, b, storetest.At); strings.Contains(err.Error(), up.Kept) {

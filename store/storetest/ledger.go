@@ -33,6 +33,7 @@ func runLedger(t *testing.T, s Suite) {
 		"Changed":           testChanged,
 		"ReadAfterWrite":    testReadAfterWrite,
 		"Own":               testOwn,
+		"Prune":             testPrune,
 	} {
 		t.Run("Ledger/"+name, func(t *testing.T) { t.Parallel(); test(t, Ledger(t, s.open(t))) })
 	}
