@@ -18,10 +18,10 @@ func (a *app) ls() *cobra.Command {
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "What runs, whose it is, what it costs and when it ends",
-		Long: `Ls shows every instance that lives, registered or not, every open lease, what was
-registered and ended within the last day, and the disks, snapshots and addresses
-with an open finding. --kind volume shows all
-volumes; --all shows what is gone, too.`,
+		Long: `Ls shows every instance that lives, registered or not, every open lease, what
+was registered and ended within the last day, and the disks, snapshots and
+addresses with an open finding. --kind volume shows all volumes; --all shows what
+is gone, too.`,
 		Example: `  guard ls
   guard ls --account lab --owner ana
   guard ls -o json | jq '.[] | select(.owner == "")'`,
@@ -57,7 +57,7 @@ volumes; --all shows what is gone, too.`,
 		},
 	}
 	cmd.Flags().StringVar(&f.Account, "account", "", "only of this account")
-	cmd.Flags().StringVar(&f.Kind, "kind", "", "only this kind: instance, volume, snapshot, image, address, filesystem")
+	cmd.Flags().StringVar(&f.Kind, "kind", "", "instance, volume, snapshot, image, address, filesystem")
 	cmd.Flags().StringVar(&f.Owner, "owner", "", "only of this owner")
 	cmd.Flags().StringArrayVar(&tags, "tag", nil, "only with this tag, KEY=VALUE; may be repeated")
 	cmd.Flags().BoolVar(&f.All, "all", false, "what is gone, too")

@@ -14,10 +14,10 @@ func (a *app) veto() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "veto ACCOUNT/ID [RULE]",
 		Short: "Keep a rule from acting on one resource, until a time",
-		Long: `Veto keeps one rule from acting on one resource, registered or not, for two hours
-unless told otherwise and for seven days at most. Without a RULE it is the one
-whose release is coming. What is due when it ends happens with fresh notice. A
-ceiling heeds no veto.`,
+		Long: `Veto keeps one rule from acting on one resource, registered or not, for two
+hours unless told otherwise and for seven days at most. Without a RULE it is the
+one whose release is coming. What is due when it ends happens with fresh notice.
+A ceiling heeds no veto.`,
 		Example: `  guard veto research/i-0abc --reason "one more epoch"
   guard veto research/i-0abc budget_exceeded --for 4h`,
 		Args:              usageArgs(idAndRule),
@@ -49,9 +49,10 @@ func (a *app) snooze() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "snooze ACCOUNT/ID",
 		Short: "Say nothing that is not urgent about one resource, until a time",
-		Long: `Snooze keeps back what guard would say about one resource, registered or not, for
-two hours unless told otherwise and for seven days at most. What is urgent, and
-each release, is told all the same. It puts nothing off: that is hold or veto.`,
+		Long: `Snooze keeps back what guard would say about one resource, registered or not,
+for two hours unless told otherwise and for seven days at most. What is urgent,
+and each release, is told all the same. It puts nothing off: that is hold or
+veto.`,
 		Example:           "  guard snooze research/i-0abc --for 8h",
 		Args:              usageArgs(oneID),
 		ValidArgsFunction: a.complete(a.resources),

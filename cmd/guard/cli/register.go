@@ -37,7 +37,7 @@ name, and tells people if it does not come.
 Where guardd cannot be reached the registration is kept in a file, and delivered
 once guardd is back (guard spool).`,
 		Example: `  guard register research/i-0abc --purpose "lora 70b" --ttl 10h --budget 40USD
-  guard register lab/i-1 --purpose eval --until "2026-03-09 18:00" --tag team=nlp
+  guard register lab/i-1 --until "2026-03-09 18:00" --tag team=nlp
   guard register pods/x1 --budget 300CNY --price 12.50CNY/h --on-limit stop
   guard register self --purpose sweep --ttl 1d
   guard register lab --expect --name trainer-7 --within 30m --ttl 10h

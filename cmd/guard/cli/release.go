@@ -27,10 +27,10 @@ at a terminal. The command returns when the order is durable in guardd's ledger;
 guard show tells when the end is proven. What is gone already is no error. Of a
 machine that is only expected it ends the waiting.
 
---all --match shows its plan first, what goes and what is spared and why, and does
-exactly that: where anything else would go by then, nothing is ordered. It fails
-where all that matches is spared. Tags are compared exactly; what has none matches
-nothing.`,
+--all --match shows its plan first, what goes and what is spared and why, and
+does exactly that: where anything else would go by then, nothing is ordered. It
+fails where all that matches is spared. Tags are compared exactly; what has none
+matches nothing.`,
 		Example: `  guard release research/i-0abc
   guard release --all --match team=nlp --dry-run`,
 		Args: usageArgs(func(_ *cobra.Command, args []string) error {
@@ -70,7 +70,7 @@ nothing.`,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&r.All, "all", false, "every instance that --match names")
-	f.StringArrayVar(&match, "match", nil, "KEY=VALUE that its tags must have, compared exactly; may be repeated")
+	f.StringArrayVar(&match, "match", nil, "KEY=VALUE that its tags must have; may be repeated")
 	f.StringVar(&r.Reason, "reason", "", "why, for people to read")
 	f.BoolVar(&r.DryRun, "dry-run", false, "say what would be released and do nothing")
 	f.BoolVarP(&yes, "yes", "y", false, "do not ask")

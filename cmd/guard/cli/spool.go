@@ -87,7 +87,9 @@ func (a *app) keep(r wire.RegisterRequest, typed time.Time, nobody *client.Unrea
 			continue
 		}
 		if i > 0 {
-			last = os.MkdirAll(dir, 0o700)
+			if last = os.MkdirAll(dir, 0o700); last != nil {
+				continue
+			}
 		} else if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			continue
 		}
