@@ -57,7 +57,7 @@ func testPrune(t *testing.T, l *store.Ledger) {
 		want(t, collect(t, v.Leases, "", func(l guard.Lease) string { return l.ID }), []string{"l-live"})
 		want(t, collect(t, v.Observed, "", func(o guard.Observed) string { return o.Resource.ID.ID }), []string{"i-live"})
 		took := collect(t, v.EndedReleases, "", func(r guard.Release) string { return r.Lease })
-		want(t, fmt.Sprint(len(took), took[0]), "100 l-050")
+		want(t, fmt.Sprintf("%d %s", len(took), took[0]), "100 l-050")
 		for name, of := range map[string]string{"all": "", "live": live.String(), "gone": "lab/i-001"} {
 			entries, err := v.JournalOf(of, 0)
 			if err != nil || len(entries) != map[string]int{"all": 1, "live": 1}[name] {
