@@ -107,7 +107,7 @@ func configured(file string) (*configs.Config, wire.Section, error) {
 		return nil, out, err
 	}
 	for _, p := range problems {
-		out.Points = append(out.Points, doctor.Of(wire.PointFail, "mend the line; guardd check --config "+shell(file)+" looks again", "%s", p.Error()))
+		out.Points = append(out.Points, doctor.Of(wire.PointFail, "mend the line; guardd check looks again", "%s", p.Error()))
 	}
 	wrong := fmt.Errorf("%w: %s", errFile, many(len(problems), "mistake", "mistakes"))
 	data, err := os.ReadFile(file)

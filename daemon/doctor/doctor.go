@@ -77,20 +77,6 @@ func Of(state, do, format string, args ...any) wire.Point {
 	return wire.Point{State: state, Text: fmt.Sprintf(format, args...), Do: do}
 }
 
-// Worst is the worst state of a diagnosis.
-func Worst(d wire.Diagnosis) string {
-	rank := map[string]int{wire.PointOK: 0, wire.PointNote: 0, wire.PointWarn: 1, wire.PointFail: 2}
-	worst := wire.PointOK
-	for _, s := range d.Sections {
-		for _, p := range s.Points {
-			if r, known := rank[p.State]; !known || r > rank[worst] {
-				worst = p.State
-			}
-		}
-	}
-	return worst
-}
-
 // account is what one account's credentials allow, and how guard sees it.
 func account(ctx context.Context, a *providers.Account, p Patient) wire.Section {
 	out := wire.Section{Name: "account " + a.Name}
