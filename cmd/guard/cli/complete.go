@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"guard/daemon/client"
+	"guard/daemon/wire"
 )
 
 // completeFor bounds what a shell waits for: it answers within it, or not at all.
@@ -106,6 +107,21 @@ func (a *app) owners(ctx context.Context, c *client.Client) []string {
 		out = append(out, it.Owner)
 	}
 	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
+}
+
+// tokenNames suggests the names and IDs of those that open something.
+func (a *app) tokenNames(ctx context.Context, c *client.Client) []string {
+	list, err := c.Tokens(ctx)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, t := range list.Tokens {
+		if t.State == wire.TokenValid {
+			out = append(out, t.Name, t.ID+"\t"+clean(t.Name))
+		}
+	}
+	return out
 }
 
 // vetoable suggests the rules that a veto can keep from something.

@@ -13,7 +13,7 @@ import (
 func (a *app) extend() *cobra.Command {
 	var r wire.ExtendRequest
 	cmd := &cobra.Command{
-		Use:   "extend ACCOUNT/ID [--by DURATION | --until TIME] [--budget AMOUNT]",
+		Use:   "extend ACCOUNT/ID [--by LENGTH | --until TIME] [--budget AMOUNT]",
 		Short: "Move the limits of a lease",
 		Long: `Extend moves the expiry of a lease, its budget, or both. --by counts from the
 present expiry (from now, where that has passed); --budget +500CNY adds to the

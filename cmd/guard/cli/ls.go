@@ -20,8 +20,8 @@ func (a *app) ls() *cobra.Command {
 		Short:   "What runs, whose it is, what it costs and when it ends",
 		Long: `Ls shows every instance that lives, registered or not, every open lease, what
 was registered and ended within the last day, and the disks, snapshots and
-addresses with an open finding. --kind volume shows all volumes; --all shows what
-is gone, too.`,
+addresses with an open finding. --kind volume shows all volumes; --all shows
+what is gone, too.`,
 		Example: `  guard ls
   guard ls --account lab --owner ana
   guard ls -o json | jq '.[] | select(.owner == "")'`,

@@ -23,7 +23,7 @@ The word is kept in the ledger, across restarts. It counts until the mode that t
 configuration gives the account changes: then the configuration counts again.`,
 		Example: `  guard enforce research
   guard enforce research --accept 3`,
-		Args: usageArgs(oneAccount),
+		Args: usageArgs(oneAccount), ValidArgsFunction: a.complete(a.accounts),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Account = args[0]
 			return a.switched(cmd, r.Accept, func(ctx context.Context, c *client.Client) (wire.ModeAnswer, error) { return c.Enforce(ctx, r) })
@@ -40,8 +40,9 @@ func (a *app) observe() *cobra.Command {
 		Long: `Observe is the brake: guard goes on watching, counting and telling, and releases
 and stops nothing in the account any more, whoever asks. What it has told the
 provider already is not undone. The word counts like that of guard enforce.`,
-		Example: "  guard observe research",
-		Args:    usageArgs(oneAccount),
+		Example:           "  guard observe research",
+		Args:              usageArgs(oneAccount),
+		ValidArgsFunction: a.complete(a.accounts),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.switched(cmd, 0, func(ctx context.Context, c *client.Client) (wire.ModeAnswer, error) {
 				return c.Observe(ctx, wire.ModeRequest{Account: args[0]})

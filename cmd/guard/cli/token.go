@@ -173,6 +173,7 @@ registered and ordered with it stays.`,
 			}
 			return oneName(cmd, args)
 		}),
+		ValidArgsFunction: a.complete(a.tokenNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out, err := ask(a, cmd, "waiting for guardd", func(ctx context.Context, c *client.Client) (wire.Tokens, error) { return c.Revoke(ctx, args[0]) })
 			if err != nil {
