@@ -57,7 +57,7 @@ func backup(ctx context.Context, file, to string) error {
 	if _, err := os.Stat(c.Ledger.Path); err != nil {
 		return fmt.Errorf("back up the ledger: %w", err)
 	}
-	backend, err := bolt.Open(ctx, c.Ledger.Path, bolt.Options{})
+	backend, err := bolt.Open(ctx, c.Ledger.Path, bolt.Options{Backups: c.Backup.Dir})
 	if err == nil {
 		return errors.Join(backend.BackupTo(ctx, to), backend.Close())
 	}

@@ -57,7 +57,7 @@ func serve(ctx context.Context, errOut io.Writer, file string) (err error) {
 	for _, n := range c.Notes {
 		log.Warn("configuration", "note", n.Error())
 	}
-	backend, err := bolt.Open(ctx, c.Ledger.Path, bolt.Options{})
+	backend, err := bolt.Open(ctx, c.Ledger.Path, bolt.Options{Backups: c.Backup.Dir})
 	if err != nil {
 		return err
 	}
