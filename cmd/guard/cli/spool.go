@@ -76,7 +76,7 @@ func (a *app) keep(r wire.RegisterRequest, typed time.Time, nobody *client.Unrea
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("%d-%s%s", typed.UnixNano(), r.Key, wire.SpoolWaiting)
+	name := fmt.Sprintf("%d-%s%s", typed.UnixNano(), newKey()[:8], wire.SpoolWaiting) // the key is for nobody to read
 	dirs := []string{a.besides(), a.own()}
 	if errors.Is(nobody.Err, fs.ErrPermission) {
 		dirs = dirs[:1] // whoever may not open the socket could never deliver it
