@@ -3,6 +3,9 @@ package bolt
 import (
 	"bytes"
 	"encoding/binary"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // page is one page of the file with its overflow.
@@ -168,13 +171,38 @@ func (v *verifier) tables(name, value []byte, bucket bool, depth int) error {
 	if !bucket {
 		return bad("is damaged: a record lies outside of the tables")
 	}
-	s := sealerOf(string(name))
-	return v.bucket(value, depth, func(key, value []byte, bucket bool, _ int) error {
+	v.found = append(v.found, found{string(name), bytes.Clone(value), depth})
+	return nil
+}
+
+// found is a table: its name, and its bucket at a depth.
+type found struct {
+	name   string
+	bucket []byte
+	depth  int
+}
+
+// all looks into every table that was found.
+func (v *verifier) all() error {
+	g, ctx := errgroup.WithContext(v.ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for _, t := range v.found {
+		g.Go(func() error {
+			own := &verifier{ctx: ctx, f: v.f, size: v.size, page: v.page, end: v.end, seen: v.seen}
+			return own.table(t)
+		})
+	}
+	return g.Wait()
+}
+
+func (v *verifier) table(t found) error {
+	s := sealerOf(t.name)
+	return v.bucket(t.bucket, t.depth, func(key, value []byte, bucket bool, _ int) error {
 		if bucket {
-			return bad("is damaged: table %s has a table inside", name)
+			return bad("is damaged: table %s has a table inside", t.name)
 		}
 		if _, ok := s.open(key, value); !ok {
-			return bad("is damaged: record %q in table %s does not match its checksum", key, name)
+			return bad("is damaged: record %q in table %s does not match its checksum", key, t.name)
 		}
 		return nil
 	})

@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -59,6 +60,9 @@ func verify(ctx context.Context, f *os.File, name string) error {
 	if err == nil {
 		err = v.tree(v.root, 0, bounds{}, v.top)
 	}
+	if err == nil {
+		err = v.all()
+	}
 	if errors.Is(err, guard.ErrDamaged) {
 		return fmt.Errorf("%w: %s %v", guard.ErrDamaged, name, damage(err))
 	}
@@ -96,7 +100,9 @@ type verifier struct {
 	page int64 // the page size
 	root uint64
 	end  uint64
-	seen []bool // by page
+	seen []atomic.Bool // by page
+	// found are the tables, which are looked into side by side.
+	found []found
 	// levels are the pages that are being looked at, by their depth in the tree: one
 	// of each, which the next of its depth takes the place of.
 	levels [depthMost + 3][]byte
@@ -122,8 +128,7 @@ func (v *verifier) begin() error {
 	if need := int64(h.high) * v.page; h.high > uint64(v.size) || need > v.size {
 		return bad("is cut off: it has %d bytes and its pages need %d", v.size, need)
 	}
-	v.seen = make([]bool, v.end)
-	v.seen[0], v.seen[1] = true, true
+	v.seen = make([]atomic.Bool, v.end)
 	return v.freelist(h.free)
 }
 
@@ -198,10 +203,9 @@ func (v *verifier) claim(id, overflow uint64) error {
 		return bad("is damaged: it points to page %d, outside of its %d pages", id, v.end)
 	}
 	for i := id; i <= id+overflow; i++ {
-		if v.seen[i] {
+		if v.seen[i].Swap(true) {
 			return bad("is damaged: page %d is used twice", i)
 		}
-		v.seen[i] = true
 	}
 	return nil
 }
