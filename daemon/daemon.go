@@ -43,6 +43,8 @@ type Options struct {
 	Parallel int
 	// Boot tells this boot of the machine from others (see Boot).
 	Boot string
+	// Machine tells this machine from others (see ThisMachine); zero: nothing does.
+	Machine Machine
 	// Now tells the time; Wait lets it pass (see Scheduler.Run).
 	Now     func() guard.Instant
 	Wait    func(ctx context.Context, d time.Duration, wake <-chan struct{})
@@ -75,6 +77,9 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	d.sched = NewScheduler(o.Log, d.time.Believe)
 	d.keep = keep.New(keep.Config{Ledger: o.Ledger, File: o.File, Settings: d.kept, Kick: d.sched.Kick, Log: o.Log})
 	at := d.now()
+	if err := d.wake(ctx, at); err != nil {
+		return nil, err
+	}
 	g, err := d.build(guard.WithInstant(ctx, at), o.Config, true)
 	if err != nil {
 		return nil, err

@@ -38,6 +38,7 @@ type world struct {
 	client  *client.Client
 	config  string
 	bootID  string // of the machine
+	machine daemon.Machine
 	log     bytes.Buffer
 	// stepped is run after every run of due loops.
 	stepped func()
@@ -138,7 +139,7 @@ func (w *world) tryBoot() error {
 		return err
 	}
 	d, err := daemon.New(ctx, daemon.Options{
-		Ledger: ledger, Config: c, Load: w.load, Boot: w.bootID,
+		Ledger: ledger, Config: c, Load: w.load, Boot: w.bootID, Machine: w.machine,
 		Factories: map[string]daemon.Factory{"fake": func(_ context.Context, a configs.Account) (providers.Provider, error) {
 			return w.clouds[a.Name].Provider(), nil
 		}},

@@ -1,0 +1,4 @@
+package daemon
+
+// ReadMachine is how a machine is read below a root.
+var ReadMachine = readMachine
