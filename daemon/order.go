@@ -175,14 +175,19 @@ func (d *Daemon) ordered(tx *store.Tx, g *generation, at guard.Instant, e guard.
 func (d *Daemon) Reload(ctx context.Context) error {
 	out, err := d.ReloadBy(ctx, d.now(), "guard", 0)
 	if err == nil && !out.Done {
-		var ids []string
-		for _, x := range out.Doomed {
-			ids = append(ids, x.ID)
-		}
-		err = fmt.Errorf("%w: reload refused, nothing has changed: the new configuration would end %d that the present one spares: %s. Extend, hold or protect them first, or say guard reload --accept %d",
-			guard.ErrRefused, len(ids), few(ids), len(ids))
+		err = RefusedReload(out)
 	}
 	return err
+}
+
+// RefusedReload is the error of a reload that was not taken because of what it dooms.
+func RefusedReload(out wire.ModeAnswer) error {
+	var ids []string
+	for _, x := range out.Doomed {
+		ids = append(ids, x.ID)
+	}
+	return fmt.Errorf("%w: reload refused, nothing has changed: %s: %s. Extend, hold or protect what must live, or say guard reload --accept %d",
+		guard.ErrRefused, out.Text, few(ids), len(ids))
 }
 
 // ReloadBy reads the configuration again by a person's order. One that would end what

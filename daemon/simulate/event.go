@@ -47,6 +47,7 @@ const (
 	evDaemonWoke      = "daemon_woke"
 	evClockStepped    = "clock_stepped"
 	evReloaded        = "reloaded"
+	evRestored        = "restored"
 	evCommand         = "command"
 	evSaid            = "said"
 	evResult          = "result"
@@ -85,7 +86,7 @@ func (b *book) sorted() []Event {
 // rank puts a restart before what it does, and messages behind their causes.
 func rank(e Event) int {
 	switch e.Event {
-	case evSaid, evDaemonStarted, evDaemonWoke, evClockStepped:
+	case evSaid, evRestored, evDaemonStarted, evDaemonWoke, evClockStepped:
 		return 0
 	case evMessageQueued, evMessageSent:
 		return 2

@@ -93,26 +93,28 @@ type daemonEvent struct {
 	daemonKeys
 	at   time.Duration
 	back time.Duration
+	from time.Duration // of a restore: when the ledger was as it is put back
 }
 
 type daemonKeys struct {
-	At        when          `yaml:"at"`
-	Crash     bool          `yaml:"crash"`
-	CrashAt   word          `yaml:"crash_at"`
-	ID        word          `yaml:"id"`
-	BackAfter span          `yaml:"back_after"`
-	ClockJump step          `yaml:"clock_jump"`
-	Suspend   span          `yaml:"suspend"`
-	Reload    *reload       `yaml:"reload"`
-	Start     bool          `yaml:"start"`
-	Restore   configs.Later `yaml:"restore"`
-	Fails     refusal       `yaml:"fails"`
-	MayFail   bool          `yaml:"may_fail"`
+	At        when    `yaml:"at"`
+	Crash     bool    `yaml:"crash"`
+	CrashAt   word    `yaml:"crash_at"`
+	ID        word    `yaml:"id"`
+	BackAfter span    `yaml:"back_after"`
+	ClockJump step    `yaml:"clock_jump"`
+	Suspend   span    `yaml:"suspend"`
+	Reload    *reload `yaml:"reload"`
+	Start     bool    `yaml:"start"`
+	Restore   when    `yaml:"restore"`
+	Fails     refusal `yaml:"fails"`
+	MayFail   bool    `yaml:"may_fail"`
 }
 
 type reload struct {
 	Config     configs.Node `yaml:"config"`
 	ConfigFile word         `yaml:"config_file"`
+	Accept     number       `yaml:"accept"` // as guard reload --accept
 	Fails      refusal      `yaml:"fails"`
 }
 
@@ -126,13 +128,13 @@ func (e *daemonEvent) ReadNode(n configs.Node) {
 		return
 	}
 	var what []string
-	for _, k := range []string{"crash", "crash_at", "clock_jump", "suspend", "reload", "start"} {
+	for _, k := range []string{"crash", "crash_at", "clock_jump", "suspend", "reload", "start", "restore"} {
 		if n.Has(k) {
 			what = append(what, k)
 		}
 	}
 	if len(what) != 1 {
-		n.Problem("write one thing that happens: crash, crash_at, clock_jump, suspend, reload or start")
+		n.Problem("write one thing that happens: crash, crash_at, clock_jump, suspend, reload, start or restore")
 		return
 	}
 	only := func(key string, of ...string) {

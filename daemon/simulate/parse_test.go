@@ -92,7 +92,7 @@ expect:
 		`:25: accounts.lab.timeline[3]: at is missing`, `:27: accounts.lab.faults[0].call: "relase" is not a call`,
 		`:28: accounts.lab.faults[1].call: calls of signals are not supported yet`, `:29: accounts.lab.faults[2].reply: unknown "unreachble": did you mean unreachable?`,
 		`:30: accounts.lab.faults[3]: reply is missing`, `:32: commands[0]: at is missing`, `:33: commands[1].run: "kubectl" is not a program`,
-		`:34: commands[2].slack: not supported yet`, `:35: commands[3].run: a quote is not closed`, `:37: daemon[0].restore: not supported yet`,
+		`:34: commands[2].slack: not supported yet`, `:35: commands[3].run: a quote is not closed`, `:37: daemon[0].restore: write a time of the story before 1h`,
 		`:38: daemon[1].crash_at: write intended or issued`, `:39: daemon[2]: write one thing`, `:43: channels.slack.faults[0].reply: write`,
 		`:45: expect[0].released: "i-1" is not ACCOUNT/ID`, `:46: expect[1].contains: does not go with released`,
 		`:47: expect[2].is: "blokced" is none of`, `:48: expect[3].finding: idle_empty is not supported yet`,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"guard"
+	"guard/daemon"
 	"guard/daemon/api"
 	"guard/daemon/client"
 )
@@ -48,6 +49,14 @@ func (r *runner) plan() {
 			r.at(e.at, byDaemon, func(ctx context.Context) { r.reload(ctx, e) })
 		case e.Start && e.at > 0:
 			r.at(e.at, byDaemon, r.restart)
+		case e.Restore.set:
+			var backup bytes.Buffer
+			r.at(e.from, byReader, func(ctx context.Context) {
+				if err := r.backend.Backup(ctx, &backup); err != nil {
+					r.fail(e.node.Line(), "no backup at %s: %v", offsetText(r.now), err)
+				}
+			})
+			r.at(e.at, byDaemon, func(ctx context.Context) { r.restore(ctx, e, &backup) })
 		}
 	}
 	for _, c := range s.raw.Commands {
@@ -93,7 +102,10 @@ func (r *runner) reload(ctx context.Context, e daemonEvent) {
 	if r.life == nil {
 		return // read at the next start
 	}
-	err := r.life.daemon.Reload(ctx)
+	out, err := r.life.daemon.ReloadBy(ctx, r.life.daemon.Time(), "guard", e.Reload.Accept.n)
+	if err == nil && !out.Done {
+		err = daemon.RefusedReload(out)
+	}
 	r.drain()
 	line, want := e.node.Line(), e.Reload.Fails
 	if err != nil {

@@ -173,6 +173,11 @@ func (s *Story) times() {
 		if e.At.set {
 			late(e.node, e.at)
 		}
+		if e.Restore.set {
+			if e.from = e.Restore.from(s.start); e.from < 0 || e.from >= e.at {
+				e.node.At("restore", "write a time of the story before %s: the ledger is put back to what it was then", offsetText(e.at))
+			}
+		}
 	}
 	slices.SortStableFunc(s.raw.Commands, func(a, b command) int { return cmp.Compare(a.at, b.at) })
 }
