@@ -278,3 +278,39 @@ func TestLaw10AVetoHasAnEnd(t *testing.T) {
 		}
 	})
 }
+
+// TestLaw11AdoptsOnlyWhatItMayTouch: guard registers by itself nothing that it could
+// never act on, nor what is protected, nor data.
+func TestLaw11AdoptsOnlyWhatItMayTouch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := anyLease(t)
+		f.Lease, f.Release, f.Plan = nil, nil, guard.Plan{}
+		f.Spend.Totals = []guard.Money{guard.MustMoney("1 USD")}
+		r := &f.Observed.Resource
+		why := rapid.SampledFrom([]string{"", "another guard's", "guard runs on it", "no GPU", "tags not told", "may_release", "protected", "a disk", "going"}).Draw(t, "why")
+		switch why {
+		case "another guard's":
+			r.Tags = map[string]string{guard.TagDeployment: "other"}
+		case "guard runs on it":
+			f.Account.Identity.Self = r.ID.ID
+		case "no GPU":
+			r.GPUs, r.HasGPU = 0, rapid.SampledFrom([]guard.Tri{guard.No, guard.Unknown}).Draw(t, "has gpu")
+		case "tags not told":
+			r.TagsUntold = true
+		case "may_release":
+			f.May = policy.May{GPU: true, Tags: map[string]string{"team": "nlp"}}
+		case "protected":
+			r.Tags = map[string]string{rapid.SampledFrom([]string{"guard:keep", "Keep"}).Draw(t, "tag"): "true"}
+		case "a disk":
+			r.ID.Kind = guard.Volume
+		case "going":
+			r.State = guard.StateReleasing
+		}
+		rules := policy.DefaultRules()
+		rules.Unregistered.Adopt = &policy.Adopt{TTL: time.Hour, OnLimit: rapid.SampledFrom([]guard.Action{guard.ActAlert, guard.ActRelease}).Draw(t, "on limit")}
+		b := policy.Evaluate(rules, f).Booking
+		if (b == nil) != (why != "") {
+			t.Fatalf("law 11 broken: %q, and guard registers %+v", why, b)
+		}
+	})
+}

@@ -78,7 +78,7 @@ var plants = []plant{
 	{law: 10, bug: "a new lease of the same box begins anew", file: "policy/ceiling.go",
 		old: "l.FirstRegistered = old.Since()", new: "l.FirstRegistered = l.RegisteredAt", pkg: "./policy", test: "TestLaw10NothingTakesALeasePastACeiling", quick: true},
 	{law: 11, bug: "what guard may not touch is adopted", file: "policy/unregistered.go",
-		old: "case f.Untouchable() != \"\":", new: "case f.Untouchable() == \"-\":", pkg: here, test: "TestLaw11NeverAnothers"},
+		old: "case f.Untouchable() != \"\":", new: "case f.Untouchable() == \"-\":", pkg: "./policy", test: "TestLaw11AdoptsOnlyWhatItMayTouch", quick: true},
 	{law: 11, bug: "the deployment tag is forgotten", file: "policy/may.go",
 		old: "d := r.Tags[guard.TagDeployment]; d != deployment {", new: "d := r.Tags[guard.TagDeployment]; d == deployment {", pkg: here, test: "TestLaw11NeverAnothers"},
 	{law: 11, bug: "observe mode acts", file: "policy/limit.go",
