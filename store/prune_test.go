@@ -81,7 +81,7 @@ func (p *past) write(tx *store.Tx) error {
 		}
 	}
 	for _, id := range leaseIDs[:rapid.IntRange(0, 3).Draw(p.t, "leases")] {
-		l := guard.Lease{ID: id, Resource: p.box(), Status: guard.LeaseActive}
+		l := guard.Lease{ID: id, Resource: p.box(), Status: guard.LeaseActive, UpdatedAt: p.ago("updated")}
 		if rapid.IntRange(0, 3).Draw(p.t, "claimed") > 0 {
 			l.Status, l.EndedAt = guard.LeaseReleased, p.ago("ended")
 		}
@@ -155,9 +155,9 @@ func pruned(t *rapid.T) {
 			t.Fatal(err)
 		}
 	}
-	before := rows(maps.Clone(b.rows))
+	before := maps.Clone(b.rows)
 
-	whole := &failing{rows: rows(maps.Clone(b.rows)), left: 1000}
+	whole := &failing{rows: maps.Clone(b.rows), left: 1000}
 	done, err := opened(t, whole).Prune(ctx, store.PruneOptions{At: at, Keep: keep})
 	if err != nil {
 		t.Fatal(err)

@@ -3,10 +3,14 @@ package bolt_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"guard"
 	"guard/store"
@@ -104,7 +108,7 @@ func TestBackupRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".tmp") {
+		if strings.HasPrefix(e.Name(), ".") {
 			t.Errorf("left %s behind", e.Name())
 		}
 	}
@@ -131,5 +135,34 @@ func TestBackupOfDamage(t *testing.T) {
 	wantError(t, b.BackupTo(ctx, backup), guard.ErrDamaged, "kept", "checksum")
 	if after, err := os.ReadFile(backup); err != nil || !bytes.Equal(after, good) {
 		t.Errorf("the older backup was changed (%v)", err)
+	}
+}
+
+// What a killed process has left half-made goes with time, not what another one is
+// making.
+func TestLeftOvers(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	b := open(t, filepath.Join(dir, "ledger.db"), bolt.Options{})
+	long := time.Now().Add(-2 * time.Hour)
+	for name, at := range map[string]time.Time{".a.1.guard-tmp": long, ".b.2.guard-tmp": long, ".c.3.guard-tmp": time.Now(), ".d.tmp": long, "e.guard-tmp": long} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(path, []byte("half"), 0o600), os.Chtimes(path, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held, err := os.Open(filepath.Join(dir, ".b.2.guard-tmp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if err := unix.Flock(int(held.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.BackupTo(ctx, filepath.Join(dir, "monday.db")); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, dir); got != ".b.2.guard-tmp .c.3.guard-tmp .d.tmp e.guard-tmp ledger.db ledger.db.holder monday.db" {
+		t.Errorf("left %s", got)
 	}
 }

@@ -31,18 +31,18 @@ var (
 	ErrFilling = fmt.Errorf("%w: the disk is filling up", guard.ErrUnavailable)
 )
 
-// limit is which limit an error of the system or of bbolt tells of, and what to do
-// about it; nil where it is another error.
-func limit(err error) (kind error, todo string) {
+// limit is what to do about a limit that an error of the system or of bbolt tells
+// of, and its kind; nil where it is another error.
+func limit(err error) (todo string, kind error) {
 	switch {
 	case errors.Is(err, berrors.ErrMaxSizeReached):
-		return ErrMaxSize, "keep its history for a shorter time"
+		return "keep its history for a shorter time", ErrMaxSize
 	case errors.Is(err, syscall.EROFS):
-		return ErrReadOnly, "mount it writable again, and where guard did not find it so from the start, look in the kernel's log for why: a disk that fails is mounted read-only"
+		return "mount it writable again; a disk that fails is made read-only by the kernel, whose log says so", ErrReadOnly
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
-		return ErrNoRoom, "make room on the disk"
+		return "make room on the disk", ErrNoRoom
 	}
-	return nil, ""
+	return "", nil
 }
 
 // Stats are how large the ledger is and what is left for it, in bytes.
@@ -185,7 +185,7 @@ func sweep(dir string) {
 
 // pathError says what failed with which file, in guard's kinds.
 func pathError(verb, path string, err error) error {
-	if kind, todo := limit(err); kind != nil {
+	if todo, kind := limit(err); kind != nil {
 		return fmt.Errorf("%w: %s %s: %s (%w)", kind, verb, path, todo, err)
 	}
 	switch {

@@ -103,7 +103,7 @@ func (b *Backend) commit() {
 	if t.err == nil || errors.Is(t.err, guard.ErrDamaged) {
 		return
 	}
-	if kind, _ := limit(t.err); kind != nil && !b.reached(id) {
+	if _, kind := limit(t.err); kind != nil && !b.reached(id) {
 		t.err = fmt.Errorf("%w; nothing of this update was kept: guard shows what it knows, does nothing that it cannot write down first, and goes on by itself", t.err)
 		return
 	}
