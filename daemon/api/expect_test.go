@@ -1,13 +1,17 @@
 package api_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"guard"
+	"guard/daemon/api"
 	"guard/daemon/wire"
 	"guard/store"
 )
@@ -79,6 +83,23 @@ func TestExpect(t *testing.T) {
 	if err := b.ledger.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// as registers as somebody with less than every right.
+func (b *bench) as(c api.Caller, r wire.RegisterRequest) []byte {
+	b.Helper()
+	body, err := json.Marshal(r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	req := httptest.NewRequest(http.MethodPost, "/v1/register", bytes.NewReader(body))
+	req.Header.Set("Content-Type", "application/json")
+	api.As(c, b.h).ServeHTTP(w, req)
+	if w.Code != http.StatusOK {
+		b.Fatalf("%d: %s", w.Code, w.Body)
+	}
+	return w.Body.Bytes()
 }
 
 func TestExpectCancelled(t *testing.T) {
@@ -154,7 +175,7 @@ func TestAdopted(t *testing.T) {
 		t.Errorf("%+v", it)
 	}
 	b.pass(30 * time.Minute)
-	out := b.register("ana", wire.RegisterRequest{ID: "lab/i-1", Purpose: "mine"})
+	out := decode[wire.Registered](b, b.as(api.Caller{Name: "ana", Role: guard.Viewer}, wire.RegisterRequest{ID: "lab/i-1", Purpose: "mine"}))
 	now, _ := b.lease("i-1")
 	if now.ID != l.ID || now.Adopted || now.Owner != "ana" || now.OnLimit != guard.ActRelease || !now.RegisteredAt.Equal(l.RegisteredAt) {
 		t.Errorf("%+v", now)

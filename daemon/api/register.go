@@ -40,7 +40,7 @@ func (s *server) register(ctx context.Context, at guard.Instant, in wire.Registe
 		if l, defaults, err = s.claim(c, w); err != nil {
 			return edit{}, err
 		}
-		for _, is := range []*guard.Lease{c.lease, &l} {
+		for _, is := range []*guard.Lease{claimed(c.lease), &l} {
 			if err := allowed(ctx, is, l.Resource, "register"); err != nil {
 				return edit{}, err
 			}
@@ -65,6 +65,15 @@ func (s *server) register(ctx context.Context, at guard.Instant, in wire.Registe
 	return out, nil
 }
 
+// claimed is a lease that somebody holds; nil for one that guard made because nobody
+// did.
+func claimed(l *guard.Lease) *guard.Lease {
+	if l != nil && l.Adopted {
+		return nil
+	}
+	return l
+}
+
 // sighting is what a registration knows of its instance from the provider; nil where
 // none is there yet, and none needs to be.
 type sighting struct {
@@ -83,7 +92,7 @@ func (s *server) sight(ctx context.Context, at guard.Instant, w *wish) (*sightin
 		id = c.observed.Resource.ID // a lease's ID names its instance
 		w.id = id.ID
 	}
-	if err := allowed(ctx, c.lease, id, "register"); err != nil {
+	if err := allowed(ctx, claimed(c.lease), id, "register"); err != nil {
 		return nil, err
 	}
 	switch {

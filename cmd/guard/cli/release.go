@@ -189,7 +189,7 @@ func (a *app) released(out wire.ReleaseAnswer, r wire.ReleaseRequest) error {
 		if !strings.Contains(text, o.ID) {
 			text = o.ID + ": " + text
 		}
-		if r.All {
+		if r.All && failed == nil {
 			a.say("spared: " + text)
 			continue
 		}
