@@ -93,6 +93,7 @@ const (
 	TagPurpose    = "guard:purpose"
 	TagExpires    = "guard:expires"    // RFC 3339, UTC
 	TagDeployment = "guard:deployment" // the random ID of the ledger that acts here
+	TagTerm       = "guard:term"       // one start of the guard that acts here
 )
 
 // Child is something attached to an instance that may outlive it.

@@ -63,6 +63,7 @@ type Daemon struct {
 	reloading sync.Mutex
 	// keep goes on over reloads.
 	keep *keep.Loop
+	term string // of this start
 }
 
 // New checks that the configured accounts fit together and with the ledger, and

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -91,10 +92,11 @@ func bytesOf(uuid string) []byte {
 	return b
 }
 
-// wake pauses guard where its ledger woke up on another machine than it last ran on:
-// it may be a clone, and the first one still alive (law 11).
+// wake begins a term, and pauses guard where its ledger woke up on another machine
+// than it last ran on: it may be a clone, and the first one still alive (law 11).
 func (d *Daemon) wake(ctx context.Context, at guard.Instant) error {
 	now := d.o.Machine
+	d.term = d.newTerm(at)
 	return d.o.Ledger.Update(ctx, func(tx *store.Tx) error {
 		var was Machine
 		if _, err := tx.Value(machineName, &was); err != nil {
@@ -115,6 +117,13 @@ func (d *Daemon) wake(ctx context.Context, at guard.Instant) error {
 		return pause(tx, at.Wall, guard.PauseMoved, fmt.Sprintf("its ledger woke up on another machine (%s, before it was %s) at %s",
 			now, was, policy.Stamp(at.Wall, d.o.Config.TimeZone)))
 	})
+}
+
+// newTerm is a term that no other guard has. No two starts or resumes with one
+// deployment are at the same nanosecond, and a story gives the same terms each time.
+func (d *Daemon) newTerm(at guard.Instant) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d %s", d.o.Ledger.Deployment(), at.Wall.UnixNano(), at.Elapsed, d.o.Machine))
+	return hex.EncodeToString(sum[:8])
 }
 
 func (m Machine) equal(o Machine) bool {

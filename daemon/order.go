@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"guard"
+	"guard/daemon/observe"
 	"guard/daemon/wire"
 	"guard/store"
 )
@@ -149,7 +150,7 @@ func (d *Daemon) Resume(ctx context.Context, at guard.Instant, by string, accept
 		out.Text += "; every account is in observe mode"
 	}
 	err = d.o.Ledger.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.SetValue(guard.PauseName, guard.Pause{}); err != nil {
+		if err := errors.Join(tx.SetValue(guard.PauseName, guard.Pause{}), observe.Forgive(tx)); err != nil {
 			return err
 		}
 		return d.ordered(tx, g, at, guard.JournalEntry{Who: by, Verb: "resumed", Text: "paused since " + pause.Since.Format("2006-01-02 15:04 MST") + " because " + pause.Why,
@@ -158,6 +159,7 @@ func (d *Daemon) Resume(ctx context.Context, at guard.Instant, by string, accept
 	if err != nil {
 		return out, err
 	}
+	d.term = d.newTerm(at)
 	return out, d.restand(ctx, at)
 }
 

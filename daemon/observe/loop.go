@@ -22,6 +22,10 @@ type Config struct {
 	Others []string
 	// Boot is the machine's boot, which elapsed times count in; "" if not known.
 	Boot string
+	// Term is this start's own mark; "" leaves none and looks for none. Rival is told
+	// that another guard acts with a copy of the ledger, and guard was paused.
+	Term  string
+	Rival func()
 	// Kick asks for another loop to run soon; nil where nobody listens.
 	Kick func(loop string)
 	Log  *slog.Logger // nil: silent
@@ -56,6 +60,11 @@ type Loop struct {
 	tagMode          guard.Mode
 	// tagErrors is the last failure to tag each lease, told once.
 	tagErrors map[string]string
+
+	term      string
+	rival     func()
+	termError string         // the last one, told once
+	strange   map[string]int // others' terms, and in how many polls in a row they were seen
 }
 
 type check struct {
@@ -67,7 +76,11 @@ type check struct {
 func New(c Config) *Loop {
 	l := &Loop{ledger: c.Ledger, account: c.Account, others: c.Others, boot: c.Boot, kick: c.Kick, log: c.Log,
 		holds:  holds{scopes: map[guard.Kind][]string{}, until: map[string]guard.Instant{}},
-		checks: map[string]check{}, sought: map[string]bool{}, leased: map[string]bool{}, untagged: map[string]bool{}, tagErrors: map[string]string{}}
+		checks: map[string]check{}, sought: map[string]bool{}, leased: map[string]bool{}, untagged: map[string]bool{}, tagErrors: map[string]string{},
+		term: c.Term, rival: c.Rival, strange: map[string]int{}}
+	if l.rival == nil {
+		l.rival = func() {}
+	}
 	if l.kick == nil {
 		l.kick = func(string) {}
 	}
