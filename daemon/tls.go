@@ -77,8 +77,13 @@ func OwnCertificate(ledger, listen string, now func() time.Time, log *slog.Logge
 	if errors.Is(err, guard.ErrPermission) {
 		return nil, err
 	}
-	if err != nil || c.wanting() {
+	switch {
+	case err != nil:
 		err = c.make()
+	case c.wanting():
+		if failed := c.make(); failed != nil { // what there is goes on
+			log.Warn("certificate not renewed", "file", c.cert, "error", failed.Error())
+		}
 	}
 	return c, err
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -19,6 +20,9 @@ import (
 	"time"
 
 	"guard/configs"
+	"guard/daemon"
+	"guard/daemon/client"
+	"guard/daemon/wire"
 )
 
 // door is guardd's server over TLS with its time-outs shortened, so that slow clients
@@ -193,4 +197,91 @@ func TestCheckTellsTheFingerprint(t *testing.T) {
 	_, rest, _ := strings.Cut(log.String(), "fingerprint=")
 	fingerprint, _, _ := strings.Cut(rest, " ")
 	check("GUARD_FINGERPRINT=" + fingerprint + "\n")
+}
+
+// TestServeOverTLS: the daemon from its start to its stop, with somebody at the socket
+// who makes a token and somebody far away who uses it; what is secret of it is in
+// neither the log nor any file.
+func TestServeOverTLS(t *testing.T) {
+	dir, err := os.MkdirTemp("", "guard") // socket paths are short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := free.Addr().String()
+	free.Close()
+	file := filepath.Join(dir, "guard.yaml")
+	if err := os.WriteFile(file, []byte("ledger: bolt:ledger.db\nlisten: [unix:s, \"tcp:"+addr+"\"]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var log bytes.Buffer
+	served := make(chan error, 1)
+	go func() { served <- serve(ctx, &log, file) }()
+	local := dial(t, client.Options{Addr: "unix:" + filepath.Join(dir, "s")})
+	for tries := 0; ; tries++ {
+		if _, err := local.Health(t.Context()); err == nil {
+			break
+		} else if tries == 500 {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-served:
+			t.Fatal(err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	made, err := local.CreateToken(t.Context(), wire.TokenRequest{Name: "ana", Role: "viewer"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fingerprint, err := daemon.FingerprintOf(filepath.Join(dir, "ledger.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	far := client.Options{Addr: "https://" + addr, Token: made.Secret, Fingerprint: fingerprint}
+	if _, err := dial(t, far).Status(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := dial(t, far).Tokens(t.Context()); err == nil || !strings.Contains(err.Error(), "needs the role admin") {
+		t.Errorf("a viewer lists tokens: %v", err)
+	}
+	far.Token += "x"
+	if _, err := dial(t, far).Status(t.Context()); err == nil || !strings.Contains(err.Error(), "does not know this token") {
+		t.Errorf("a wrong token: %v", err)
+	}
+	stop()
+	if err := <-served; err != nil {
+		t.Fatal(err)
+	}
+	_, secret, _ := strings.Cut(made.Secret, ".")
+	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		if bytes.Contains(text, []byte(secret)) {
+			t.Errorf("the secret is in %s", name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(log.String(), secret) || !strings.Contains(log.String(), "api caller refused") || !strings.Contains(log.String(), fingerprint) {
+		t.Errorf("log:\n%s", &log)
+	}
+}
+
+func dial(t *testing.T, o client.Options) *client.Client {
+	t.Helper()
+	c, err := client.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

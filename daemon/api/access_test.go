@@ -425,6 +425,36 @@ func TestTokensStaySecret(t *testing.T) {
 	}
 }
 
+// FuzzToken: nothing that is shown opens anything, or breaks anything.
+func FuzzToken(f *testing.F) {
+	at := guard.Instant{Wall: start}
+	ledger, err := store.Open(f.Context(), memory.New(), at)
+	if err != nil {
+		f.Fatal(err)
+	}
+	h := api.New(api.Options{Ledger: ledger, Now: func() guard.Instant { return at }, Location: func() *time.Location { return time.UTC },
+		Health: func(guard.Instant) wire.Health { return wire.Health{OK: true} }})
+	id := ledger.Deployment()[:6] + "-aaaaaaaa"
+	err = ledger.Update(f.Context(), func(tx *store.Tx) error {
+		return tx.Tokens.Put(guard.Token{ID: id, Hash: strings.Repeat("0", 64), Name: "ana", Role: guard.Admin})
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range []string{"", "Bearer", "Bearer guard_" + id + ".secret", "Bearer guard_" + id + "." + strings.Repeat("0", 64), "Basic YTpi", "bearer guard_.", "Bearer guard_-.x"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, shown string) {
+		at = at.Add(time.Minute)
+		r := httptest.NewRequest(http.MethodGet, "/v1/healthz", nil)
+		r.Header["Authorization"] = []string{shown}
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != http.StatusUnauthorized || len(shown) > 40 && strings.Contains(w.Body.String(), shown) {
+			t.Errorf("%q: %d %s", shown, w.Code, w.Body)
+		}
+	})
+}
+
 // BenchmarkToken is what a token costs a request, beside a caller whom the connection
 // vouches for.
 func BenchmarkToken(b *testing.B) {
