@@ -27,8 +27,8 @@ import (
 )
 
 // Options is what the API works with. Functions are asked anew at each request,
-// so that a reload needs no new handler. All of them but Doubt, Channels, Backup,
-// Version and Log must be there.
+// so that a reload needs no new handler. All of them but Doubt, Channels, Delivery,
+// Storage, Examine, Backup, Version and Log must be there.
 type Options struct {
 	Ledger *store.Ledger
 	// Account is the configured account of a name.
