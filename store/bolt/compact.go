@@ -236,8 +236,8 @@ func (next successor) copyAll(ctx context.Context, tx *bbolt.Tx) error {
 	return err
 }
 
-// copyRows copies some of a table's rows behind a key, and returns the last one's;
-// nil behind the end. A row that does not match its checksum ends it.
+// copyRows copies some of a table's rows behind a key, as they are, and returns the
+// last one's; nil behind the end.
 func (next successor) copyRows(tx *bbolt.Tx, name, after []byte) (last []byte, err error) {
 	err = next.touch("copy into", func() error {
 		return next.db.Update(func(to *bbolt.Tx) error {
@@ -246,7 +246,7 @@ func (next successor) copyRows(tx *bbolt.Tx, name, after []byte) (last []byte, e
 				return err
 			}
 			t.FillPercent = 1 // rows come in order
-			s, c := sealerOf(string(name)), table(tx, string(name)).Cursor()
+			c := table(tx, string(name)).Cursor()
 			key, stored := c.Seek(after)
 			if after != nil && string(key) == string(after) {
 				key, stored = c.Next()
@@ -254,9 +254,6 @@ func (next successor) copyRows(tx *bbolt.Tx, name, after []byte) (last []byte, e
 			for n := 0; key != nil; key, stored = c.Next() {
 				if n >= copyMost {
 					return nil
-				}
-				if _, ok := s.open(key, stored); !ok {
-					return unsealed(string(name), key)
 				}
 				if err := t.Put(key, stored); err != nil {
 					return err
