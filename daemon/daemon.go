@@ -41,6 +41,9 @@ type Options struct {
 	// Parallel is how many release calls an account has out at once; zero is a
 	// sensible number.
 	Parallel int
+	// Spool is the folder of registrations that were kept while nobody answered; "":
+	// there is none.
+	Spool string
 	// Boot tells this boot of the machine from others (see Boot).
 	Boot string
 	// Machine tells this machine from others (see ThisMachine); zero: nothing does.
@@ -62,8 +65,9 @@ type Daemon struct {
 	// reloading keeps two reloads apart.
 	reloading sync.Mutex
 	// keep goes on over reloads.
-	keep *keep.Loop
-	term string // of this start
+	keep  *keep.Loop
+	spool *api.Spool // nil where nothing is kept while the daemon is away
+	term  string     // of this start
 }
 
 // New checks that the configured accounts fit together and with the ledger, and
@@ -77,6 +81,9 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	}
 	d.sched = NewScheduler(o.Log, d.time.Believe)
 	d.keep = keep.New(keep.Config{Ledger: o.Ledger, File: o.File, Settings: d.kept, Kick: d.sched.Kick, Log: o.Log})
+	if o.Spool != "" {
+		d.spool = api.NewSpool(d.asked(), o.Spool)
+	}
 	at := d.now()
 	if err := d.wake(ctx, at); err != nil {
 		return nil, err
@@ -91,7 +98,14 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	if err := errors.Join(d.adopt(ctx, g, at), d.tellPause(ctx, at)); err != nil {
 		return nil, err
 	}
-	d.api = api.New(api.Options{
+	d.api = api.New(d.asked())
+	return d, nil
+}
+
+// asked is what the API works with.
+func (d *Daemon) asked() api.Options {
+	o := d.o
+	return api.Options{
 		Ledger:       o.Ledger,
 		Account:      func(name string) (*providers.Account, bool) { return d.gen.Load().account(name) },
 		AccountNames: d.accountNames,
@@ -118,8 +132,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 		Backup:   o.File.Backup,
 		Version:  o.Version,
 		Log:      o.Log,
-	})
-	return d, nil
+	}
 }
 
 // accountNames are those of the configuration in force, or to come.

@@ -150,6 +150,9 @@ func (d *Daemon) wire(g *generation) {
 		releases(name, nil)
 	}
 	g.loops = append(g.loops, notify.New(o.Ledger, o.Log, kick, g.channels...), d.keep)
+	if d.spool != nil {
+		g.loops = append(g.loops, d.spool)
+	}
 }
 
 // kept is how the configuration in force wants the ledger's file kept.

@@ -82,7 +82,8 @@ func serve(ctx context.Context, errOut io.Writer, file string) (err error) {
 	d, err := daemon.New(ctx, daemon.Options{
 		Ledger: ledger, Config: c, Load: func() (*configs.Config, error) { return load(file) },
 		Factories: factories, Channels: channels(log), File: ledgerFile(backend), Storage: storage(backend, c.Backup),
-		Boot: daemon.Boot(), Machine: daemon.ThisMachine(), Now: daemon.Now, Wait: daemon.Wait, Log: log, Version: version(),
+		Spool: c.Listen.Unix + ".spool", // where guard leaves what cannot be delivered
+		Boot:  daemon.Boot(), Machine: daemon.ThisMachine(), Now: daemon.Now, Wait: daemon.Wait, Log: log, Version: version(),
 	})
 	if err != nil {
 		return err
