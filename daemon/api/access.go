@@ -87,8 +87,8 @@ func permit(ctx context.Context, needs guard.Role, verb string) error {
 }
 
 // allowed refuses a change of what is not the caller's to change. An operator may
-// change every lease; a viewer what is their own, and may register under their own
-// name what nobody has. l is the lease that counts, nil where there is none: an
+// change every lease; a viewer what is registered as their own, but what nobody has
+// they cannot make their own: that would let them end it. l is the lease that counts, nil where there is none: an
 // order that changes a lease asks for it as it was and as it will be.
 func allowed(ctx context.Context, l *guard.Lease, id guard.ResourceID, verb string) error {
 	c := callerOf(ctx)
@@ -101,13 +101,12 @@ func allowed(ctx context.Context, l *guard.Lease, id guard.ResourceID, verb stri
 	if err := permit(ctx, guard.Viewer, verb); err != nil {
 		return err
 	}
-	free := l == nil || !l.Status.Open()
 	switch {
-	case !free && l.Owner == c.Name, free && verb == "register":
-		return nil
-	case free:
+	case l == nil || !l.Status.Open():
 		return faultf(guard.ErrPermission, "%s may not %s %s: nobody has registered it, and that needs the role %s", c.Name, verb, id, guard.Operator).
-			hinted("Register it first; what is registered under your own name is yours to change.")
+			hinted("Ask somebody with that role to register it with --owner %q; from then on it is yours to change.", c.Name)
+	case l.Owner == c.Name:
+		return nil
 	}
 	return faultf(guard.ErrPermission, "%s may not %s %s: it is %s's, and that needs the role %s", c.Name, verb, id, l.Owner, guard.Operator).
 		hinted("Ask %s, or somebody whose role is %s.", l.Owner, guard.Operator)

@@ -156,7 +156,8 @@ func TestRoles(t *testing.T) {
 	b.denied(b.shows(viewer, http.MethodPost, "/release", `{"ids":["lab/i-1"]}`), 403, "ana's")
 	b.denied(b.shows(viewer, http.MethodPost, "/release", `{"ids":["lab/i-2"]}`), 403, "nobody has registered it")
 	b.denied(b.shows(viewer, http.MethodPost, "/register", `{"id":"lab/i-1","reassign":true}`), 403, "ana's")
-	b.denied(b.shows(viewer, http.MethodPost, "/register", `{"id":"lab/i-2","owner":"ana","ttl":"1h"}`), 403, "ana's")
+	// Who registers may release, so a viewer may not register what nobody has.
+	b.denied(b.shows(viewer, http.MethodPost, "/register", `{"id":"lab/i-2","ttl":"1h"}`), 403, "nobody has registered it", `--owner`)
 	for _, r := range []string{viewer, operator} {
 		b.denied(b.shows(r, http.MethodPost, "/protect", `{"id":"lab/i-1"}`), 403, "needs the role admin")
 		b.denied(b.shows(r, http.MethodPost, "/token", `{"name":"x","role":"viewer"}`), 403, "needs the role admin")
@@ -168,7 +169,8 @@ func TestRoles(t *testing.T) {
 	}
 	// What is a viewer's own is theirs to change, and an operator's is everything.
 	for _, c := range []struct{ who, path, body string }{
-		{viewer, "/register", `{"id":"lab/i-2","ttl":"1h"}`},
+		{operator, "/register", `{"id":"lab/i-2","owner":"vic","ttl":"1h"}`},
+		{viewer, "/register", `{"id":"lab/i-2","purpose":"eval"}`},
 		{viewer, "/extend", `{"id":"lab/i-2","by":"1h"}`},
 		{operator, "/extend", `{"id":"lab/i-2","by":"1h"}`},
 		{operator, "/extend", `{"id":"lab/i-1","by":"1h"}`},

@@ -175,7 +175,7 @@ func TestAdopted(t *testing.T) {
 		t.Errorf("%+v", it)
 	}
 	b.pass(30 * time.Minute)
-	out := decode[wire.Registered](b, b.as(api.Caller{Name: "ana", Role: guard.Viewer}, wire.RegisterRequest{ID: "lab/i-1", Purpose: "mine"}))
+	out := decode[wire.Registered](b, b.as(api.Caller{Name: "ana", Role: guard.Operator}, wire.RegisterRequest{ID: "lab/i-1", Purpose: "mine"}))
 	now, _ := b.lease("i-1")
 	if now.ID != l.ID || now.Adopted || now.Owner != "ana" || now.OnLimit != guard.ActRelease || !now.RegisteredAt.Equal(l.RegisteredAt) {
 		t.Errorf("%+v", now)
