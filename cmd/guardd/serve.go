@@ -19,6 +19,7 @@ import (
 	"guard/configs"
 	"guard/daemon"
 	"guard/daemon/api"
+	"guard/daemon/wire"
 	"guard/store"
 	"guard/store/bolt"
 )
@@ -187,7 +188,7 @@ func runDaemon(ctx context.Context, d *daemon.Daemon, listeners []net.Listener, 
 
 func newServer(ctx context.Context, h http.Handler) *http.Server {
 	return &http.Server{
-		Handler:           h,
+		Handler:           patient(h),
 		ConnContext:       api.ConnContext,
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
@@ -196,6 +197,20 @@ func newServer(ctx context.Context, h http.Handler) *http.Server {
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
+}
+
+// backupFor is how long the answer to a backup may take; the client waits as long.
+const backupFor = 30 * time.Minute
+
+// patient gives the answer to a backup the time to copy a large ledger.
+func patient(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == wire.Prefix+"/backup" {
+			// A connection without deadlines is one of a test.
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(backupFor))
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 func tellSystemd(log *slog.Logger, state string) {

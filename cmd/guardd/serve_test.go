@@ -285,3 +285,20 @@ func dial(t *testing.T, o client.Options) *client.Client {
 	}
 	return c
 }
+
+// TestBackupMayTakeLong: the answer to a backup is not cut off where others are.
+func TestBackupMayTakeLong(t *testing.T) {
+	addr := door(t, func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(3 * time.Second) // door's WriteTimeout is 2.4 s
+		fmt.Fprint(w, "answered")
+	})
+	for path, answered := range map[string]bool{"/backup": true, "/status": false} {
+		c := knock(t, addr)
+		if _, err := fmt.Fprintf(c, "POST %s%s HTTP/1.1\r\nHost: guard\r\nContent-Length: 0\r\n\r\n", wire.Prefix, path); err != nil {
+			t.Fatal(err)
+		}
+		if resp, err := http.ReadResponse(bufio.NewReader(c), nil); (err == nil && resp.StatusCode == http.StatusOK) != answered {
+			t.Errorf("%s: answered %v, %v", path, !answered, err)
+		}
+	}
+}
