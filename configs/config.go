@@ -24,7 +24,7 @@ type Config struct {
 	Accounts []Account
 	// Rules are what policy judges by: rules, limits, protection and the
 	// defaults of a lease.
-	Rules policy.Rules
+	Rules  policy.Rules
 	Backup Backup
 	// Retention is how long what is over is kept in the ledger.
 	Retention time.Duration

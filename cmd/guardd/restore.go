@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"guard"
 	"guard/daemon"
 	"guard/store"
 	"guard/store/bolt"
@@ -61,10 +60,9 @@ func restore(ctx context.Context, out io.Writer, file, from string, other bool) 
 	}
 	at := daemon.Now()
 	done, err := bolt.Restore(ctx, from, c.Ledger.Path, bolt.RestoreOptions{At: at, Other: other,
-		Mark: func(ctx context.Context, l *store.Ledger) error { return daemon.MarkRestored(ctx, l, at, filepath.Base(from)) }})
-	if errors.Is(err, guard.ErrLocked) {
-		return fmt.Errorf("%w: stop guardd first (systemctl stop guardd)", err)
-	}
+		Mark: func(ctx context.Context, l *store.Ledger) error {
+			return daemon.MarkRestored(ctx, l, at, filepath.Base(from))
+		}})
 	if err != nil {
 		return err
 	}
