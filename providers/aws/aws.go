@@ -35,6 +35,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go/logging"
 
 	"guard"
 	"guard/providers"
@@ -101,6 +102,7 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 		// Off AWS the look-up of an instance role hangs, and on it guard takes on
 		// the machine's role only where somebody said so.
 		config.WithEC2IMDSClientEnableState(metadata),
+		config.WithLogger(logging.Nop{}), // guard's own log says what went wrong
 	}
 	if o.Config.Profile != "" {
 		load = append(load, config.WithSharedConfigProfile(o.Config.Profile))

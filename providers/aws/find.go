@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/smithy-go/logging"
 
 	"guard/providers"
 )
@@ -150,7 +151,7 @@ func sections(path string, name func(head string) (string, bool)) []string {
 func hasRole(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, roleTimeout)
 	defer cancel()
-	cfg, err := config.LoadDefaultConfig(ctx)
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithLogger(logging.Nop{}))
 	if err != nil {
 		return false
 	}
