@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"guard"
+	"guard/daemon/api"
 	"guard/daemon/observe"
 	"guard/daemon/wire"
 	"guard/store"
@@ -17,7 +18,7 @@ import (
 
 // Switch puts an account into a mode by the word of a person. What a switch to
 // enforce dooms must be accepted by its exact number, and gets fresh notice.
-func (d *Daemon) Switch(ctx context.Context, at guard.Instant, by, account string, to guard.Mode, accept int) (wire.ModeAnswer, error) {
+func (d *Daemon) Switch(ctx context.Context, at guard.Instant, by api.Caller, account string, to guard.Mode, accept int) (wire.ModeAnswer, error) {
 	d.reloading.Lock()
 	defer d.reloading.Unlock()
 	g := d.gen.Load()
@@ -61,15 +62,17 @@ func (d *Daemon) Switch(ctx context.Context, at guard.Instant, by, account strin
 			return err
 		}
 		status.Name, status.Word = account, guard.ModeWord{}
-		if to != c.Mode {
-			status.Word = guard.ModeWord{Mode: to, Over: c.Mode, By: by, At: at.Wall}
+		if to != c.Mode || to == guard.Observe {
+			// Observe is written down even where the configuration says so too: it stops
+			// what the loops of the old generation are about to do.
+			status.Word = guard.ModeWord{Mode: to, Over: c.Mode, By: by.Name, At: at.Wall}
 		}
 		if err := tx.Accounts.Put(status); err != nil {
 			return err
 		}
-		return d.ordered(tx, g, at, guard.JournalEntry{Who: by, Verb: "mode", Subject: account,
-			Text: string(to), Data: map[string]string{"accepted": strconv.Itoa(accept)}},
-			fmt.Sprintf("Account %s is in %s mode now, by %s", account, to, by))
+		return d.ordered(tx, g, at, by.Sign(guard.JournalEntry{Verb: "mode", Subject: account,
+			Text: string(to), Data: map[string]string{"accepted": strconv.Itoa(accept)}}),
+			fmt.Sprintf("Account %s is in %s mode now, by %s", account, to, by.Name))
 	})
 	if err != nil {
 		return out, err
@@ -110,7 +113,7 @@ func unaccepted(doomed, accept int) string {
 
 // Resume ends a pause: accounts are in the modes again that the configuration and
 // people gave them, and everything overdue gets fresh notice.
-func (d *Daemon) Resume(ctx context.Context, at guard.Instant, by string, accept int) (wire.ModeAnswer, error) {
+func (d *Daemon) Resume(ctx context.Context, at guard.Instant, by api.Caller, accept int) (wire.ModeAnswer, error) {
 	d.reloading.Lock()
 	defer d.reloading.Unlock()
 	g := d.gen.Load()
@@ -153,8 +156,8 @@ func (d *Daemon) Resume(ctx context.Context, at guard.Instant, by string, accept
 		if err := errors.Join(tx.SetValue(guard.PauseName, guard.Pause{}), observe.Forgive(tx)); err != nil {
 			return err
 		}
-		return d.ordered(tx, g, at, guard.JournalEntry{Who: by, Verb: "resumed", Text: "paused since " + pause.Since.Format("2006-01-02 15:04 MST") + " because " + pause.Why,
-			Data: map[string]string{"accepted": strconv.Itoa(accept)}}, upperFirst(out.Text)+", by "+by)
+		return d.ordered(tx, g, at, by.Sign(guard.JournalEntry{Verb: "resumed", Text: "paused since " + pause.Since.Format("2006-01-02 15:04 MST") + " because " + pause.Why,
+			Data: map[string]string{"accepted": strconv.Itoa(accept)}}), upperFirst(out.Text)+", by "+by.Name)
 	})
 	if err != nil {
 		return out, err
@@ -175,7 +178,7 @@ func (d *Daemon) ordered(tx *store.Tx, g *generation, at guard.Instant, e guard.
 // Reload reads the configuration again, accepting nothing that it dooms. Whatever can
 // fail is tried first: with an error nothing has changed.
 func (d *Daemon) Reload(ctx context.Context) error {
-	out, err := d.ReloadBy(ctx, d.now(), "guard", 0)
+	out, err := d.ReloadBy(ctx, d.now(), api.Caller{Name: "guard"}, 0)
 	if err == nil && !out.Done {
 		err = RefusedReload(out)
 	}
@@ -196,7 +199,7 @@ func RefusedReload(out wire.ModeAnswer) error {
 // the present one spares is taken only with the exact number of those: one slip in a
 // file must not end a night's work (law 8). A switch to enforce in the file is the
 // word of whoever wrote it; where a number is given, it counts what that dooms, too.
-func (d *Daemon) ReloadBy(ctx context.Context, at guard.Instant, by string, accept int) (wire.ModeAnswer, error) {
+func (d *Daemon) ReloadBy(ctx context.Context, at guard.Instant, by api.Caller, accept int) (wire.ModeAnswer, error) {
 	out := wire.ModeAnswer{Done: true, Doomed: []wire.Doomed{}}
 	if d.o.Load == nil {
 		return out, fmt.Errorf("%w: reload: this daemon has no configuration file", guard.ErrUnsupported)
@@ -209,7 +212,7 @@ func (d *Daemon) ReloadBy(ctx context.Context, at guard.Instant, by string, acce
 	g, err := d.reload(ctx)
 	if err != nil {
 		err = fmt.Errorf("reload refused, nothing has changed: %w", err)
-		return out, errors.Join(err, d.journal(ctx, at, by, "reload refused", err.Error()))
+		return out, errors.Join(err, d.journal(ctx, at, by.Name, "reload refused", err.Error()))
 	}
 	doomed, switched, err := d.reloadDooms(ctx, at, old, g)
 	if err != nil {
@@ -218,7 +221,7 @@ func (d *Daemon) ReloadBy(ctx context.Context, at guard.Instant, by string, acce
 	all := append(slices.Clone(doomed), switched...)
 	if out.Doomed = all.wire(g.config); len(all) != accept && (accept > 0 || len(doomed) > 0) {
 		out.Done, out.Text = false, unaccepted(len(all), accept)
-		return out, d.journal(ctx, at, by, "reload refused", out.Text+": "+few(all.ids()))
+		return out, d.journal(ctx, at, by.Name, "reload refused", out.Text+": "+few(all.ids()))
 	}
 	acting := enforcing(g.accounts)
 	maps.DeleteFunc(acting, func(name string, _ bool) bool { return !doomed.accounts()[name] })
@@ -230,7 +233,7 @@ func (d *Daemon) ReloadBy(ctx context.Context, at guard.Instant, by string, acce
 		if err := d.settle(tx, g, at); err != nil {
 			return err
 		}
-		return tx.Journal(guard.JournalEntry{At: at.Wall, Who: by, Verb: "reloaded", Text: out.Text, Data: map[string]string{"accepted": strconv.Itoa(accept)}})
+		return tx.Journal(by.Sign(guard.JournalEntry{At: at.Wall, Verb: "reloaded", Text: out.Text, Data: map[string]string{"accepted": strconv.Itoa(accept)}}))
 	})
 	if err != nil {
 		return out, err

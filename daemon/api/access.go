@@ -123,10 +123,13 @@ func within(c Caller, id, verb string) error {
 	return faultf(guard.ErrPermission, "this token is for %s only: it may not %s %s", c.Scope, verb, clip(id))
 }
 
-// signed puts the caller, and the token that they showed, into an entry of the
-// journal.
+// signed is an entry of the journal with who calls.
 func signed(ctx context.Context, e guard.JournalEntry) guard.JournalEntry {
-	c := callerOf(ctx)
+	return callerOf(ctx).Sign(e)
+}
+
+// Sign puts the caller, and the token that they showed, into an entry of the journal.
+func (c Caller) Sign(e guard.JournalEntry) guard.JournalEntry {
 	e.Who = c.Name
 	if c.Token != "" {
 		e.Data = maps.Clone(e.Data)

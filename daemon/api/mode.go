@@ -12,32 +12,32 @@ import (
 // that is not what was accepted, nothing has changed and the answer is not Done.
 type Modes struct {
 	// Switch puts an account into a mode by the word of a person.
-	Switch func(ctx context.Context, at guard.Instant, by string, account string, to guard.Mode, accept int) (wire.ModeAnswer, error)
+	Switch func(ctx context.Context, at guard.Instant, by Caller, account string, to guard.Mode, accept int) (wire.ModeAnswer, error)
 	// Resume ends a pause.
-	Resume func(ctx context.Context, at guard.Instant, by string, accept int) (wire.ModeAnswer, error)
+	Resume func(ctx context.Context, at guard.Instant, by Caller, accept int) (wire.ModeAnswer, error)
 	// Reload reads the configuration again.
-	Reload func(ctx context.Context, at guard.Instant, by string, accept int) (wire.ModeAnswer, error)
+	Reload func(ctx context.Context, at guard.Instant, by Caller, accept int) (wire.ModeAnswer, error)
 	// Pause is why guard acts nowhere; not On where it is not paused.
 	Pause func() guard.Pause
 }
 
 func (s *server) enforce(ctx context.Context, at guard.Instant, in wire.ModeRequest) (wire.ModeAnswer, error) {
-	out, err := s.Modes.Switch(ctx, at, caller(ctx), in.Account, guard.Enforce, in.Accept)
+	out, err := s.Modes.Switch(ctx, at, callerOf(ctx), in.Account, guard.Enforce, in.Accept)
 	return s.switched(out, err, "guard enforce "+in.Account)
 }
 
 func (s *server) observe(ctx context.Context, at guard.Instant, in wire.ModeRequest) (wire.ModeAnswer, error) {
-	out, err := s.Modes.Switch(ctx, at, caller(ctx), in.Account, guard.Observe, in.Accept)
+	out, err := s.Modes.Switch(ctx, at, callerOf(ctx), in.Account, guard.Observe, in.Accept)
 	return s.switched(out, err, "guard observe "+in.Account)
 }
 
 func (s *server) resume(ctx context.Context, at guard.Instant, in wire.AcceptRequest) (wire.ModeAnswer, error) {
-	out, err := s.Modes.Resume(ctx, at, caller(ctx), in.Accept)
+	out, err := s.Modes.Resume(ctx, at, callerOf(ctx), in.Accept)
 	return s.switched(out, err, "guard resume")
 }
 
 func (s *server) reload(ctx context.Context, at guard.Instant, in wire.AcceptRequest) (wire.ModeAnswer, error) {
-	out, err := s.Modes.Reload(ctx, at, caller(ctx), in.Accept)
+	out, err := s.Modes.Reload(ctx, at, callerOf(ctx), in.Accept)
 	return s.switched(out, err, "guard reload")
 }
 

@@ -71,10 +71,10 @@ func (b *bench) ask(c api.Caller, method, path, body string) (int, []byte) {
 // names; and there is no route beside it.
 func TestDescription(t *testing.T) {
 	b := leased(t)
-	accept := func(context.Context, guard.Instant, string, int) (wire.ModeAnswer, error) {
+	accept := func(context.Context, guard.Instant, api.Caller, int) (wire.ModeAnswer, error) {
 		return wire.ModeAnswer{Done: true}, nil
 	}
-	b.o.Modes = api.Modes{Resume: accept, Reload: accept, Switch: func(context.Context, guard.Instant, string, string, guard.Mode, int) (wire.ModeAnswer, error) {
+	b.o.Modes = api.Modes{Resume: accept, Reload: accept, Switch: func(context.Context, guard.Instant, api.Caller, string, guard.Mode, int) (wire.ModeAnswer, error) {
 		return wire.ModeAnswer{Done: true}, nil
 	}}
 	b.h = api.New(b.o)

@@ -221,6 +221,9 @@ func (l *Loop) aboutAccount(src source, account string, f *policy.Facts) error {
 	f.Account, f.Mode = status, status.Mode
 	if a := l.accounts[account]; a != nil {
 		f.Configured, f.Mode, f.Poll, f.May, f.Stop = true, a.Mode, a.Poll, policy.May(a.MayRelease), a.Provider.Truths().Stop
+		if status.Word.Mode == guard.Observe {
+			f.Mode = guard.Observe // said a moment ago: this loop is about to be replaced
+		}
 	} else {
 		// Nobody can call it; what is due there is told, not forgotten.
 		f.May = policy.May{GPU: true}

@@ -366,3 +366,32 @@ func TestStopAction(t *testing.T) {
 		t.Errorf("action %s", r.Action)
 	}
 }
+
+// TestBrakes: what stops guard is heeded as soon as it is durable, by the loops too
+// that are about to be replaced.
+func TestBrakes(t *testing.T) {
+	for name, brake := range map[string]func(tx *store.Tx, w *world) error{
+		"guard acts nowhere": func(tx *store.Tx, w *world) error {
+			return tx.SetValue(guard.PauseName, guard.Pause{Cause: guard.PauseRestored, Why: "it was restored", Since: w.at.Wall})
+		},
+		"observe mode": func(tx *store.Tx, w *world) error {
+			a := w.account()
+			a.Word = guard.ModeWord{Mode: guard.Observe, Over: guard.Enforce, By: "ana", At: w.at.Wall}
+			return tx.Accounts.Put(a)
+		},
+	} {
+		w := newWorld(t, guard.Enforce)
+		w.instance("i-1")
+		w.lease("i-1", 2*time.Hour)
+		w.to(time.Hour)
+		w.skip(59 * time.Minute)
+		w.to(2 * time.Hour)
+		if !stands(w, "i-1") {
+			t.Fatalf("it does not stand: %+v", w.judge("i-1"))
+		}
+		w.update(func(tx *store.Tx) error { return brake(tx, w) })
+		if j := w.judge("i-1"); j.Standing != release.Void || !strings.Contains(j.Why, name) {
+			t.Errorf("%s: %+v", name, j)
+		}
+	}
+}

@@ -102,7 +102,7 @@ func (r *runner) reload(ctx context.Context, e daemonEvent) {
 	if r.life == nil {
 		return // read at the next start
 	}
-	out, err := r.life.daemon.ReloadBy(ctx, r.life.daemon.Time(), "guard", e.Reload.Accept.n)
+	out, err := r.life.daemon.ReloadBy(ctx, r.life.daemon.Time(), api.Caller{Name: "guard"}, e.Reload.Accept.n)
 	if err == nil && !out.Done {
 		err = daemon.RefusedReload(out)
 	}
