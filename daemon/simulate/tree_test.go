@@ -185,7 +185,16 @@ func (tr *tree) rename(account func(string) string, thing func(account, id strin
 			}
 			return account(name) + "/" + own(name, id)
 		})
-		if !prose || last == "run" || last == "exit" {
+		if last == "run" {
+			return alone.ReplaceAllStringFunc(s, func(x string) string {
+				m := alone.FindStringSubmatch(x)
+				if _, ok := bare[m[2]]; !ok {
+					return x
+				}
+				return m[1] + account(m[2]) + m[3]
+			})
+		}
+		if !prose || last == "exit" {
 			return s
 		}
 		for _, name := range slices.Sorted(maps.Keys(bare)) {
@@ -198,6 +207,9 @@ func (tr *tree) rename(account func(string) string, thing func(account, id strin
 	})
 	tr.accounts(func(name string, a yaml.MapSlice) (string, yaml.MapSlice) { return account(name), a })
 }
+
+// alone is an account that a command is about as a whole.
+var alone = regexp.MustCompile(`^(guard [a-z]+ )(\S+)( |$)`)
 
 var member = regexp.MustCompile(`^(.+)(-\d{3,})$`)
 
@@ -257,7 +269,7 @@ func (tr *tree) exchange(to string, times int64) {
 			return currency(s)
 		case slices.Contains(reading, last) && last != "run" && plain.MatchString(s):
 			return scaled(s)
-		case slices.Contains(reading, last), path[0] == "expect":
+		case slices.Contains(reading, last), path[0] == "expect", slices.Contains(path, "ceilings"):
 			return priced.ReplaceAllStringFunc(s, func(x string) string {
 				m := priced.FindStringSubmatch(x)
 				return m[1] + scaled(m[2]) + m[3] + currency(m[4])
