@@ -187,6 +187,9 @@ func (d *Daemon) Reload(ctx context.Context) error {
 
 // RefusedReload is the error of a reload that was not taken because of what it dooms.
 func RefusedReload(out wire.ModeAnswer) error {
+	if len(out.Doomed) == 0 {
+		return fmt.Errorf("%w: reload refused, nothing has changed: %s; without --accept it is taken", guard.ErrRefused, out.Text)
+	}
 	var ids []string
 	for _, x := range out.Doomed {
 		ids = append(ids, x.ID)

@@ -427,7 +427,7 @@ func TestGrouped(t *testing.T) {
 			about[r.ID]++
 		}
 	}
-	if len(posts) > 2 || len(about) != 47 {
+	if len(posts) != 1 || len(about) != 47 {
 		t.Errorf("47: %d messages about %d instances", len(posts), len(about))
 	}
 	for name, n := range about {
@@ -438,7 +438,7 @@ func TestGrouped(t *testing.T) {
 			t.Errorf("%s has no finding", name)
 		}
 	}
-	if !strings.Contains(strings.Join(posts[0].Lines, "\n"), "9600.00 CNY per hour") {
+	if !strings.Contains(strings.Join(posts[0].Lines, "\n"), "11280.00 CNY per hour") {
 		t.Errorf("what they cost together: %q", posts[0].Lines)
 	}
 }

@@ -25,7 +25,7 @@ pol: 60s
 config:
   mode: enforced
   defaults: {ttl: 5}
-  ceilings: {ttl: 7d}
+  busy: {gpu: 2%}
 accounts:
   lab:
     provider: aws
@@ -70,7 +70,7 @@ expect:
   - {egress: lab/i-1, between: ["10GB", "11GB"]}
   - {spend: lab/i-1, between: [2, 3]}
   - {message: "url:1"}
-  - {deadline: lab/i-1, reason: ceiling, between: [1h, 2h]}
+  - {deadline: lab/i-1, reason: idle, between: [1h, 2h]}
   - {calls: release, count: 1, never: true}
   - {released: nowhere/i-1}
   - {exit: guard status}
@@ -84,7 +84,7 @@ expect:
 	got := err.Error()
 	for _, want := range []string{
 		`story.yaml:2: start: "6 March" is not a time`, `:3: for: "a while" is not a duration`, `:4: unknown key "pol": did you mean poll?`,
-		`:6: mode: "enforced" is not a mode`, `:7: defaults.ttl: "5" has no unit`, `:8: ceilings: not supported yet`,
+		`:6: mode: "enforced" is not a mode`, `:7: defaults.ttl: "5" has no unit`, `:8: busy: not supported yet`,
 		`:14: accounts.lab.balance: not supported yet`, `:12: accounts.lab.mode`,
 		`:16: accounts.lab.resources[0]: id is missing`, `:17: accounts.lab.resources[1].rate: per is missing`,
 		`:17: accounts.lab.resources[1].rate: per is missing`, `:20: accounts.lab.resources[4]: fake resource "i-4": kind: "instnace" is not one`, `:19: accounts.lab.resources[3]: resource "i-3": attached`, `:18: accounts.lab.resources[2].lump: not supported yet`, `:22: accounts.lab.timeline[0].signals: not supported yet`,
@@ -97,7 +97,7 @@ expect:
 		`:45: expect[0].released: "i-1" is not ACCOUNT/ID`, `:46: expect[1].contains: does not go with released`,
 		`:47: expect[2].is: "blokced" is none of`, `:48: expect[3].finding: idle_empty is not supported yet`,
 		`:49: expect[4].finding: "orphan" is none of`, `:50: expect[5].egress: not supported yet`, `:51: expect[6].between[0]: "2" is not an amount`,
-		`:52: expect[7].message: other services are not supported yet`, `:53: expect[8].reason: ceiling is not supported yet`,
+		`:52: expect[7].message: other services are not supported yet`, `:53: expect[8].reason: idle is not supported yet`,
 		`:54: expect[9].calls: write one of count, never`, `:55: expect[10].released: "nowhere/i-1": there is no account nowhere`,
 		`:56: expect[11].exit: is is missing`, `:57: expect[12]: says nothing to expect`, `:58: expect[13]: is a number`,
 	} {
