@@ -19,7 +19,7 @@ const (
 	SpotRequest Kind = "spot_request"
 )
 
-// Kinds are all of them.
+// Kinds are all of them, in the order in which an ID without a kind is looked for.
 var Kinds = []Kind{Instance, Volume, Snapshot, Image, Address, Filesystem, SpotRequest}
 
 // ResourceID names one thing in one account. Scope (a region, a zone) is a hint

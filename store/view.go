@@ -58,13 +58,9 @@ func (v *View) Version() Version {
 // one.
 func (v *View) Value(name string, p any) (bool, error) { return value(v.s, name, p) }
 
-// kinds is the order in which an ID without a kind is looked for.
-var kinds = []guard.Kind{guard.Instance, guard.Volume, guard.Snapshot, guard.Image,
-	guard.Address, guard.Filesystem, guard.SpotRequest}
-
 // Find looks an ID up as people type it, without a kind: instances first.
 func (v *View) Find(account, id string) (guard.Observed, bool, error) {
-	for _, k := range kinds {
+	for _, k := range guard.Kinds {
 		o, ok, err := v.Observed.Get(guard.ResourceID{Account: account, Kind: k, ID: id}.Key())
 		if err != nil || ok {
 			return o, ok, err

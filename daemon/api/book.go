@@ -141,7 +141,7 @@ func about(f guard.Finding) string {
 // find is the resource that a person means by an ID, instances first. The ID of a
 // lease is that of what it is on.
 func (b *book) find(account, id string) (guard.Observed, bool) {
-	for _, k := range []guard.Kind{guard.Instance, guard.Volume, guard.Snapshot, guard.Image, guard.Address, guard.Filesystem, guard.SpotRequest} {
+	for _, k := range guard.Kinds {
 		if o, ok := b.observed[(guard.ResourceID{Account: account, Kind: k, ID: id}).Key()]; ok {
 			return o, true
 		}

@@ -1,11 +1,9 @@
 package api
 
 import (
-	"slices"
-	"time"
+	"context"
 
 	"guard"
-	"guard/policy/spend"
 )
 
 // underCeilings refuses a change that would take a lease past a ceiling, and says
@@ -64,20 +62,23 @@ func billsIn(c *scene, l guard.Lease) string {
 	return rate.Currency()
 }
 
-// ceiling is when a ceiling ends a lease, whichever comes first: its life or what
-// its family may cost. segs are what counts to it.
-func (s *server) ceiling(l guard.Lease, segs []guard.Segment, lead time.Duration, now time.Time) (guard.Deadline, bool) {
-	first := guard.Deadline{Reason: guard.DeadlineCeiling}
-	if end, ok := s.Rules().CeilingOf(l); ok {
-		first.Limit, first.Due = end, end
+// honest refuses a price that would take what is spent past a ceiling in money
+// unseen: one that is not at least what the provider tells is an admin's to state.
+func (s *server) honest(ctx context.Context, c *scene, w *wish) error {
+	if !w.price.Known() || len(s.Rules().Ceilings.Budget) == 0 || callerOf(ctx).Role.Covers(guard.Admin) {
+		return nil
 	}
-	for _, most := range s.Rules().Ceilings.Budget {
-		if !slices.ContainsFunc(segs, func(g guard.Segment) bool { return g.Rate.Known() && g.Rate.Currency() == most.Currency() }) {
-			continue
+	told := "what it costs is not known yet"
+	if reported := c.observed.Resource.Rate; !c.expected && reported.Known() {
+		real, _ := reported.Hourly()
+		stated, _ := w.price.Hourly()
+		if n, err := stated.Cmp(real); err == nil && n >= 0 {
+			return nil
 		}
-		if d, ok := spend.Landing(segs, most, lead, now); ok && (first.Due.IsZero() || d.Due.Before(first.Due)) {
-			first.Limit, first.Due, first.Lead = d.Limit, d.Due, d.Lead
-		}
+		told = "the provider tells " + readable(real) + " per hour"
+	} else if !c.expected {
+		return nil // nobody else knows better
 	}
-	return first, !first.Due.IsZero()
+	return faultf(guard.ErrPermission, "%s may not state the price %s: %s, and there is a ceiling in money", c.who, w.price.Quote(), told).
+		hinted("Leave --price out, or ask an admin to register it.")
 }

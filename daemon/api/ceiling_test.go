@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"guard"
+	"guard/daemon/api"
 	"guard/daemon/wire"
 	"guard/store"
 )
@@ -99,4 +100,22 @@ func TestExtendNamesTheRightCurrency(t *testing.T) {
 	if strings.Contains(e.Hint, "USD") {
 		t.Errorf("%q", e.Hint)
 	}
+}
+
+// TestPriceUnderACeiling: under a ceiling in money only an admin says that something
+// costs less than the provider tells; nothing slips past it unseen.
+func TestPriceUnderACeiling(t *testing.T) {
+	b := newBench(t)
+	b.rules.Ceilings.Budget = []guard.Money{money(t, "100000CNY"), money(t, "2400USD")}
+	ana := api.Caller{Name: "ana", Role: guard.Operator}
+	for price, may := range map[string]bool{"0.01CNY/h": false, "1000USD/h": false, "100000CNY/h": true} {
+		answer := string(b.as(ana, wire.RegisterRequest{ID: "lab/i-1", TTL: "1h", Price: price}))
+		if refused := strings.Contains(answer, `"permission"`) && strings.Contains(answer, "ceiling in money"); refused == may {
+			t.Errorf("%s: %s", price, answer)
+		}
+	}
+	if e := decode[wire.Error](b, b.as(ana, wire.RegisterRequest{ID: "lab", Expect: &wire.ExpectRequest{Name: "x"}, TTL: "1h", Price: "1CNY/h"})); e.Kind != "permission" {
+		t.Errorf("of what nobody has seen: %+v", e)
+	}
+	b.register("root", wire.RegisterRequest{ID: "lab/i-2", TTL: "1h", Price: "0.01CNY/h"})
 }

@@ -32,7 +32,7 @@ func (c *scene) await(w *wish) {
 // unusedID is an ID for a lease that names no instance yet.
 func (b *book) unusedID(deployment string, id guard.ResourceID, at time.Time) string {
 	for n := 0; ; n++ {
-		lease := leaseID(deployment, id, at.Add(time.Duration(n)))
+		lease := policy.LeaseID(deployment, id, at.Add(time.Duration(n)))
 		if _, used := b.named[lease]; !used {
 			return lease
 		}

@@ -29,7 +29,7 @@ func (s *server) solve(b *book, o guard.Observed, l guard.Lease, acct *providers
 		}
 		plan.Unknown = spend.Lines(spend.Lacks(segs, l.Budget.Currency()))
 	}
-	if d, ok := s.ceiling(l, segments(family, l.ID), lead, at.Wall); ok {
+	if d, ok := s.Rules().Ceiling(l, segments(family, l.ID), lead, at.Wall); ok {
 		plan.Deadlines = append(plan.Deadlines, d)
 	}
 	return family, plan

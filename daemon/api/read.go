@@ -28,8 +28,7 @@ func (s *server) list(ctx context.Context, at guard.Instant, in *listIn) (wire.L
 	if _, ok := s.Account(in.Account); in.Account != "" && !ok {
 		return out, s.noAccount(in.Account)
 	}
-	kinds := []guard.Kind{guard.Instance, guard.Volume, guard.Snapshot, guard.Image, guard.Address, guard.Filesystem, guard.SpotRequest}
-	if in.Kind != "" && !slices.Contains(kinds, guard.Kind(in.Kind)) {
+	if in.Kind != "" && !slices.Contains(guard.Kinds, guard.Kind(in.Kind)) {
 		return out, faultf(guard.ErrInvalid, "there is no kind %q: write instance, volume, snapshot, image, address, filesystem or spot_request", clip(in.Kind))
 	}
 	match := map[string]string{}

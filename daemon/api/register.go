@@ -2,10 +2,7 @@ package api
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base32"
 	"fmt"
-	"strings"
 	"time"
 
 	"guard"
@@ -44,6 +41,9 @@ func (s *server) register(ctx context.Context, at guard.Instant, in wire.Registe
 			if err := allowed(ctx, is, l.Resource, "register"); err != nil {
 				return edit{}, err
 			}
+		}
+		if err := s.honest(ctx, c, w); err != nil {
+			return edit{}, err
 		}
 		if warnings, err = s.judge(c, w, l); err != nil {
 			return edit{}, err
@@ -168,7 +168,7 @@ func (s *server) claim(c *scene, w *wish) (guard.Lease, []string, error) {
 func (s *server) fresh(c *scene, w *wish) (guard.Lease, []string, error) {
 	r := c.observed.Resource
 	l := guard.Lease{
-		ID: leaseID(s.Ledger.Deployment(), r.ID, c.at.Wall), Resource: r.ID, ResourceCreated: r.Created, Identity: c.observed.Identity,
+		ID: policy.LeaseID(s.Ledger.Deployment(), r.ID, c.at.Wall), Resource: r.ID, ResourceCreated: r.Created, Identity: c.observed.Identity,
 		RegisteredAt: c.at.Wall, Status: guard.LeaseActive,
 	}
 	switch {
@@ -223,13 +223,6 @@ func (s *server) filled(c *scene, w *wish, l guard.Lease) (guard.Lease, []string
 		defaults = append(defaults, "grace "+span(rules.Grace))
 	}
 	return l, defaults, nil
-}
-
-// leaseID is unique for a resource and a moment, and the same when a story is
-// played again.
-func leaseID(deployment string, id guard.ResourceID, at time.Time) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", deployment, id.Key(), at.UnixNano()))
-	return "l-" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:10]))
 }
 
 // registration is what is written, if anything changed.
