@@ -35,6 +35,21 @@ type promise struct {
 	could   []claim // what the lease may say
 	none    bool    // there may be no lease
 	ordered bool    // a person may have ordered its release
+	late    []order // kept beside the socket, and carried out whenever guardd comes to it
+}
+
+// possible is what the lease may say, with what was kept carried out or not.
+func (p *promise) possible() []claim {
+	out := slices.Clone(p.could)
+	for _, o := range p.late {
+		for _, c := range slices.Clone(out) {
+			out = append(out, o.on(c))
+		}
+		if p.none {
+			out = append(out, o.on(claim{}))
+		}
+	}
+	return out
 }
 
 // order is one thing that a person asks for.
@@ -194,6 +209,9 @@ func (l *load) look(r *rand.Rand) {
 	}
 }
 
+// errKept is an order that the CLI keeps, and may have been carried out already.
+var errKept = errors.New("kept")
+
 // errRefused is an order that certainly was not carried out.
 var errRefused = errors.New("refused")
 
@@ -245,6 +263,9 @@ func (l *load) byCLI(o order) error {
 	if code != 1 && code != 3 {
 		l.t.Errorf("guard %v: exit %d: %s", args, code, out)
 	}
+	if code == 3 && !o.release {
+		return errKept
+	}
 	return errors.New("failed") // refused, or nobody knows
 }
 
@@ -253,7 +274,8 @@ func (l *load) byCLI(o order) error {
 func (l *load) ask(hand func(order) error, o order) {
 	l.mu.Lock()
 	p := l.promises[o.id]
-	before, was := p.could, *p
+	before, was := p.possible(), *p
+	p.could = before
 	for _, c := range before {
 		p.could = append(p.could[:len(p.could):len(p.could)], o.on(c))
 	}
@@ -270,7 +292,12 @@ func (l *load) ask(hand func(order) error, o order) {
 	case err == nil:
 		p.could = p.could[len(before):]
 		p.none = false
+		if !o.release {
+			p.late = nil // what was typed before a change does not undo it
+		}
 		l.acks++
+	case errors.Is(err, errKept):
+		p.late = append(p.late, o)
 	case errors.Is(err, errRefused):
 		*p = was
 	}
@@ -304,7 +331,11 @@ func (l *load) resolve(id string) bool {
 // settle takes over what was read, which must be one of the possible things.
 func (l *load) settle(p *promise, id string, found claim, leased bool) {
 	if !p.allows(found, leased) {
-		l.t.Errorf("%s: guard says %+v (registered: %t), and promised one of %+v (none: %t)", id, found, leased, p.could, p.none)
+		l.t.Errorf("%s: guard says %+v (registered: %t), and promised one of %+v (none: %t)", id, found, leased, p.possible(), p.none)
+	}
+	// What was kept before the one that is there now is over.
+	if i := slices.IndexFunc(p.late, func(o order) bool { return leased && o.purpose == found.purpose }); i >= 0 {
+		p.late = p.late[i+1:]
 	}
 	p.could, p.none = nil, !leased
 	if leased {
@@ -318,7 +349,7 @@ func (p *promise) allows(found claim, leased bool) bool {
 	if !leased {
 		return p.none
 	}
-	return slices.Contains(p.could, found)
+	return slices.Contains(p.possible(), found)
 }
 
 // ended checks a call that ends a box: it must be due by a promise that may
@@ -332,8 +363,8 @@ func (l *load) ended(id string, at time.Time, alive bool) {
 		l.t.Errorf("%s is ended, and nobody registered it", id)
 	case !alive:
 		l.t.Errorf("%s is ended once more", id)
-	case !p.ordered && !slices.ContainsFunc(p.could, func(c claim) bool { return !at.Before(c.until) }):
-		l.t.Errorf("%s is ended at %s, and is not due: %+v", id, at.Format(time.RFC3339Nano), p.could)
+	case !p.ordered && !slices.ContainsFunc(p.possible(), func(c claim) bool { return !at.Before(c.until) }):
+		l.t.Errorf("%s is ended at %s, and is not due: %+v", id, at.Format(time.RFC3339Nano), p.possible())
 	}
 }
 
@@ -357,7 +388,7 @@ func (l *load) kept(v *store.View) error {
 			return err
 		}
 		if found := (claim{le.Purpose, le.ExpiresAt.UTC()}); !p.allows(found, ok) {
-			errs = append(errs, fmt.Errorf("%s: the ledger has %+v (registered: %t), and guard promised one of %+v (none: %t)", id, found, ok, p.could, p.none))
+			errs = append(errs, fmt.Errorf("%s: the ledger has %+v (registered: %t), and guard promised one of %+v (none: %t)", id, found, ok, p.possible(), p.none))
 		}
 		if !ok {
 			continue

@@ -192,6 +192,7 @@ func (g *guardd) cli(args ...string) (string, int, error) {
 	cmd := exec.Command(filepath.Join(g.bin, "guard"), append([]string{"--addr", g.addr()}, args...)...)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+g.dir) // what is kept is not the user's
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
