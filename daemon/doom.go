@@ -1,7 +1,9 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -102,8 +104,17 @@ func (g *generation) inForce() inForce {
 	return f
 }
 
+// same reports whether two configurations doom the same. Both are compared as they
+// are kept.
+func (f inForce) same(o inForce) bool {
+	a, errA := json.Marshal(f)
+	b, errB := json.Marshal(o)
+	return errA == nil && errB == nil && bytes.Equal(a, b)
+}
+
 // before judges by what was in force before this start; nil where nothing is on
-// record.
+// record, or where that is in force still: to judge a large ledger twice takes
+// most of a start.
 func (d *Daemon) before(ctx context.Context, g *generation) (*decide.Loop, error) {
 	// What an older guard did not know of yet was as its default is.
 	was := inForce{Rules: policy.DefaultRules()}
@@ -112,7 +123,7 @@ func (d *Daemon) before(ctx context.Context, g *generation) (*decide.Loop, error
 		known, err = v.Value(inForceName, &was)
 		return err
 	})
-	if err != nil || !known {
+	if err != nil || !known || was.same(g.inForce()) {
 		return nil, err
 	}
 	var accounts []*providers.Account
