@@ -22,6 +22,8 @@ type source struct {
 	finding  func(key string) (guard.Finding, bool, error)
 	mute     func(key string) (guard.Mute, bool, error)
 	byID     func(lease string) (guard.Lease, bool, error)
+	// unmuted: there is no mute at all, as most of the time.
+	unmuted bool
 }
 
 func fromTx(tx *store.Tx) source {
@@ -30,7 +32,8 @@ func fromTx(tx *store.Tx) source {
 }
 
 func fromView(v *store.View) source {
-	return source{observed: v.Observed.Get, metered: v.Metered.Get, lease: v.LeaseOf, plan: v.Plans.Get,
+	muted, err := v.Mutes.Keys("")
+	return source{unmuted: err == nil && len(muted) == 0, observed: v.Observed.Get, metered: v.Metered.Get, lease: v.LeaseOf, plan: v.Plans.Get,
 		release: v.Releases.Get, account: v.Accounts.Get, finding: v.Findings.Get, mute: v.Mutes.Get, byID: v.Leases.Get}
 }
 
@@ -75,8 +78,9 @@ func (l *Loop) gather(src source, m moment, s *subject, k known) (policy.Facts, 
 		return policy.Facts{At: m.now}, nil, nil
 	}
 	var open []guard.Finding
+	about := guard.Finding{Subject: f.Subject(), Resource: f.Resource()}.Key() // "|" and what it is about
 	for _, rule := range spoken {
-		found, ok, err := src.finding(guard.Finding{Rule: rule, Subject: f.Subject(), Resource: f.Resource()}.Key())
+		found, ok, err := src.finding(string(rule) + about)
 		if err != nil {
 			return f, nil, err
 		}
@@ -133,6 +137,9 @@ func (l *Loop) facts(src source, key string, account string, now time.Time) (pol
 
 // mutes are those on a subject.
 func mutes(src source, subject string) ([]guard.Mute, error) {
+	if src.unmuted {
+		return nil, nil
+	}
 	var out []guard.Mute
 	for _, m := range slices.Concat([]guard.Mute{{Kind: guard.Snooze, Subject: subject}}, vetoes(subject)) {
 		have, ok, err := src.mute(m.Key())
