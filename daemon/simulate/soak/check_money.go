@@ -190,7 +190,8 @@ func (j *judge) lead(a *Account, before time.Duration) time.Duration {
 	d := takes(a)
 	for _, b := range j.boxes {
 		if b.account == a && b.gone < before && len(b.calls) > 0 {
-			d = max(d, b.gone-j.offset(b.calls[0].At))
+			// Guard measures until it sees the end, which comes as late as the cloud tells it.
+			d = max(d, b.gone-j.offset(b.calls[0].At)+a.Script.Lag.State+a.Script.Lag.Disappears+j.poll())
 		}
 	}
 	return d + callWay

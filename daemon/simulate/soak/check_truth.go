@@ -70,7 +70,9 @@ func (j *judge) proof(b *life, o guard.Observed) {
 		if r.Verdict == guard.VerdictAbsent && b.born != never && j.latest(r.At) < b.born+5*time.Minute {
 			j.wrong(2, "ledger", at, b.id, "not found %s after its creation proves nothing", j.latest(r.At)-b.born)
 		}
-		if r.Verdict == guard.VerdictAbsent && leased && j.latest(r.At) < said.register+5*time.Minute {
+		// What guard had adopted was registered before a person took it over.
+		owned := !b.adoptable() || j.week.Adopt == nil
+		if r.Verdict == guard.VerdictAbsent && leased && owned && j.latest(r.At) < said.register+5*time.Minute {
 			j.wrong(2, "ledger", at, b.id, "not found %s after its registration proves nothing", j.latest(r.At)-said.register)
 		}
 	}
