@@ -155,12 +155,12 @@ func (d *Daemon) begin(ctx context.Context, g *generation, at guard.Instant) err
 	var m guard.Message
 	if len(doomed) > 0 {
 		m = guard.Message{Urgent: true, CreatedAt: at.Wall,
-			Title: fmt.Sprintf("guardd was started with a configuration that newly ends %d: %s", len(doomed), few(doomed.ids())),
+			Title: fmt.Sprintf("guardd was started with a configuration that newly ends %d: %s", len(doomed), policy.Few(doomed.ids(), shown)),
 			Lines: []string{"The configuration before it spared them. Each gets fresh notice first. Extend, hold or protect what must live, or put the old configuration back."}}
 		for _, x := range doomed {
 			m.About = append(m.About, x.Resource)
 		}
-		d.o.Log.Warn("the configuration newly dooms leases", "count", len(doomed), "leases", few(doomed.ids()))
+		d.o.Log.Warn("the configuration newly dooms leases", "count", len(doomed), "leases", policy.Few(doomed.ids(), shown))
 	}
 	if err := d.giveNotice(ctx, at, "the configuration was changed", doomed.accounts()); err != nil {
 		return err

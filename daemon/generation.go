@@ -15,6 +15,7 @@ import (
 	"guard/daemon/notify"
 	"guard/daemon/observe"
 	"guard/daemon/release"
+	"guard/policy"
 	"guard/providers"
 	"guard/store"
 )
@@ -163,22 +164,16 @@ func (d *Daemon) kept() keep.Settings {
 		Retention: c.Retention, Channels: g.channelNames(), Zone: c.TimeZone}
 }
 
+// shown is how many things a sentence names.
+const shown = 10
+
 // need is what the ledger still holds of an account.
 type need struct {
 	account string
 	ids     []string
 }
 
-func (n need) String() string { return n.account + " (" + few(n.ids) + ")" }
-
-// few names things, up to ten of them.
-func few(ids []string) string {
-	const most = 10
-	if len(ids) <= most {
-		return strings.Join(ids, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(ids[:most], ", "), len(ids)-most)
-}
+func (n need) String() string { return n.account + " (" + policy.Few(n.ids, shown) + ")" }
 
 // needs lists the accounts that open leases and releases belong to.
 func (d *Daemon) needs(ctx context.Context) ([]need, error) {

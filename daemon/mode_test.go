@@ -154,6 +154,29 @@ func TestObserveByWord(t *testing.T) {
 	}
 }
 
+// A brake that is let go before any loop has run gives fresh notice all the same.
+func TestObserveAndBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, enforce, boxes(1))
+	w.until(time.Hour)
+	if _, err := w.client.Observe(t.Context(), wire.ModeRequest{Account: "lab"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.client.Enforce(t.Context(), wire.ModeRequest{Account: "lab"}); err != nil {
+		t.Fatal(err)
+	}
+	err := w.ledger.View(t.Context(), func(v *store.View) error {
+		a, _, err := v.Accounts.Get("lab")
+		if !a.FreshFrom.Equal(w.at.Wall) {
+			t.Errorf("fresh notice from %s, want %s", a.FreshFrom, w.at.Wall)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // keptBy is a configuration that spares boxes with a tag, and one that does not.
 const keptBy = "protect: {tags: {team: infra}}\n"
 

@@ -13,6 +13,7 @@ import (
 	"guard/daemon/api"
 	"guard/daemon/observe"
 	"guard/daemon/wire"
+	"guard/policy"
 	"guard/store"
 )
 
@@ -148,7 +149,7 @@ func (d *Daemon) Resume(ctx context.Context, at guard.Instant, by api.Caller, ac
 	}
 	out.Text = "guard acts again"
 	if names := slices.Sorted(maps.Keys(acting)); len(names) > 0 {
-		out.Text += " in " + few(names) + "; everything overdue gets fresh notice first"
+		out.Text += " in " + policy.Few(names, shown) + "; everything overdue gets fresh notice first"
 	} else {
 		out.Text += "; every account is in observe mode"
 	}
@@ -157,7 +158,7 @@ func (d *Daemon) Resume(ctx context.Context, at guard.Instant, by api.Caller, ac
 			return err
 		}
 		return d.ordered(tx, g, at, by.Sign(guard.JournalEntry{Verb: "resumed", Text: "paused since " + pause.Since.Format("2006-01-02 15:04 MST") + " because " + pause.Why,
-			Data: map[string]string{"accepted": strconv.Itoa(accept)}}), upperFirst(out.Text)+", by "+by.Name)
+			Data: map[string]string{"accepted": strconv.Itoa(accept)}}), policy.Upper(out.Text)+", by "+by.Name)
 	})
 	if err != nil {
 		return out, err
@@ -195,7 +196,7 @@ func RefusedReload(out wire.ModeAnswer) error {
 		ids = append(ids, x.ID)
 	}
 	return fmt.Errorf("%w: reload refused, nothing has changed: %s: %s. Extend, hold or protect what must live, or say guard reload --accept %d",
-		guard.ErrRefused, out.Text, few(ids), len(ids))
+		guard.ErrRefused, out.Text, policy.Few(ids, shown), len(ids))
 }
 
 // ReloadBy reads the configuration again by a person's order. One that would end what
@@ -224,7 +225,7 @@ func (d *Daemon) ReloadBy(ctx context.Context, at guard.Instant, by api.Caller, 
 	all := append(slices.Clone(doomed), switched...)
 	if out.Doomed = all.wire(g.config); len(all) != accept && (accept > 0 || len(doomed) > 0) {
 		out.Done, out.Text = false, unaccepted(len(all), accept)
-		return out, d.journal(ctx, at, by.Name, "reload refused", out.Text+": "+few(all.ids()))
+		return out, d.journal(ctx, at, by.Name, "reload refused", out.Text+": "+policy.Few(all.ids(), shown))
 	}
 	acting := enforcing(g.accounts)
 	maps.DeleteFunc(acting, func(name string, _ bool) bool { return !doomed.accounts()[name] })
@@ -263,11 +264,4 @@ func (d *Daemon) reloadDooms(ctx context.Context, at guard.Instant, old, g *gene
 	acting, before := enforcing(g.accounts), enforcing(old.accounts)
 	maps.DeleteFunc(acting, func(name string, _ bool) bool { return before[name] })
 	return doomed, sorted(all).in(acting), nil
-}
-
-func upperFirst(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }

@@ -124,19 +124,26 @@ func TestNoRivalInTheMirror(t *testing.T) {
 	}
 }
 
-// One odd reading is not another guard, and no right to tag is no harm.
+// One odd reading is not another guard of this ledger, nor is a guard with one of its
+// own, and no right to tag is no harm.
 func TestTermsBear(t *testing.T) {
 	t.Parallel()
 	s := boxes(1)
-	s.Faults = []fake.Fault{
-		{Call: fake.CallTag, From: 2 * time.Hour, Reply: fake.Reply{Status: 403}},
-		{Call: fake.CallList, From: 3 * time.Hour, Times: 1, Reply: fake.Reply{SetFields: map[string]any{"tags": map[string]any{"guard:term": "odd"}}}},
-	}
+	s.Resources = append(s.Resources, fake.Resource{ID: "theirs", Rate: &fake.Rate{Amount: "2", Per: "hour"},
+		Tags: map[string]string{guard.TagDeployment: "another", guard.TagTerm: "theirs"}})
+	s.Faults = []fake.Fault{{Call: fake.CallTag, From: 2 * time.Hour, Reply: fake.Reply{Status: 403}}}
 	w := newWorld(t, enforce, s)
 	w.until(time.Minute)
 	w.registerAll(1, "5h")
 	w.until(150 * time.Minute)
 	w.boot()
+	w.until(3 * time.Hour)
+	odd := map[string]any{} // all its tags, and one of them is another's
+	for k, v := range w.clouds["lab"].Tags("i-00") {
+		odd[k] = v
+	}
+	odd[guard.TagTerm] = "odd"
+	w.clouds["lab"].Fault(fake.Fault{Call: fake.CallList, Times: 1, Reply: fake.Reply{SetFields: map[string]any{"tags": odd}}})
 	w.until(7 * time.Hour)
 	if it := w.item("lab/i-00"); it.State != "released" {
 		t.Errorf("i-00 is %s, mode %s: %q", it.State, it.Mode, strings.Join(w.posts("guard acts nowhere"), "\n"))

@@ -53,18 +53,9 @@ func budgetExceeded(r Rules, f Facts) Outcome {
 	if !ok {
 		return Outcome{}
 	}
-	due := d.Due
-	var next time.Time
-	if f.outdated(d) {
-		// A person just changed the cap; the meter's answer is moments away.
-		soon := f.At.Add(solving)
-		if f.Release == nil {
-			return Outcome{Next: soon}
-		}
-		if due.Before(soon) {
-			due = soon
-		}
-		next = f.after(d.Due.Add(1 - solving)) // from then on it is put off
+	due, next, wait := f.unsolved(d, f.outdated(d)) // a person just changed the cap
+	if wait {
+		return Outcome{Next: next}
 	}
 	l := limit{rule: guard.RuleBudgetExceeded, cause: guard.CauseBudget, at: d.Limit, due: due, stood: d.Stood,
 		coming: fmt.Sprintf("its cap of %s is reached", f.Lease.Budget.Round()), reached: fmt.Sprintf("its cap of %s is reached", f.Lease.Budget.Round())}
@@ -81,6 +72,24 @@ func budgetExceeded(r Rules, f Facts) Outcome {
 // solving is how long the meter takes at most to solve a deadline anew when it was
 // kicked.
 const solving = 5 * time.Second
+
+// unsolved is when a deadline is due that may be outdated: then the meter's answer is
+// moments away, and until it is there nothing is planned (wait), and what is planned
+// is put off. Next is when that changes by itself; zero where it does not.
+func (f Facts) unsolved(d guard.Deadline, outdated bool) (due, next time.Time, wait bool) {
+	due = d.Due
+	if !outdated {
+		return due, time.Time{}, false
+	}
+	soon := f.At.Add(solving)
+	if f.Release == nil {
+		return due, soon, true
+	}
+	if due.Before(soon) {
+		due = soon
+	}
+	return due, f.after(d.Due.Add(1 - solving)), false // from then on it is put off
+}
 
 // outdated reports a deadline that was solved for another cap or price than the
 // lease has now. The old cap is no limit that anybody set any more, so nothing is

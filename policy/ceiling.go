@@ -23,17 +23,9 @@ func ceiling(r Rules, f Facts) Outcome {
 	if !ok {
 		return Outcome{}
 	}
-	due, next := d.Due, time.Time{}
-	if d.Basis != r.Ceilings.basis() {
-		// The configuration has changed; the meter's answer is moments away.
-		soon := f.At.Add(solving)
-		if f.Release == nil {
-			return Outcome{Next: soon}
-		}
-		if due.Before(soon) {
-			due = soon
-		}
-		next = f.after(d.Due.Add(1 - solving)) // from then on it is put off
+	due, next, wait := f.unsolved(d, d.Basis != r.Ceilings.basis()) // the configuration has changed
+	if wait {
+		return Outcome{Next: next}
 	}
 	what := f.ceilingWord(r, d)
 	l := limit{rule: guard.RuleCeilingReached, cause: guard.CauseCeiling, at: d.Limit, due: due, stood: d.Stood, warn: r.Expiry.Warn,

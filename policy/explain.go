@@ -21,7 +21,7 @@ func Explain(r Rules, f Facts, out Outcome) ([]guard.Fact, []string) {
 	}
 	if why := f.Untouchable(); why != "" {
 		facts = append(facts, guard.Fact{Name: "may not act", Value: why, Source: "configuration", At: f.At})
-		lines = append(lines, upper(why)+", so guard never acts on it.")
+		lines = append(lines, Upper(why)+", so guard never acts on it.")
 	}
 	facts = append(facts, f.absent()...)
 	for _, v := range out.Verdicts {

@@ -233,11 +233,11 @@ func (l limit) tell(r Rules, f Facts, due time.Time, action guard.Action, why st
 	lines = append(lines, f.costLines()...)
 	switch {
 	case why != "":
-		lines = append(lines, upper(why)+".")
+		lines = append(lines, Upper(why)+".")
 	case f.Mode != guard.Enforce:
 		lines = append(lines, fmt.Sprintf("The account is in observe mode: guard will not %s it.", verbOf(action)))
 	case p.On:
-		lines = append(lines, fmt.Sprintf("%s; guard does not touch it and tells people every hour once the %s is reached.", upper(p.Why), limitWord(l.cause)))
+		lines = append(lines, fmt.Sprintf("%s; guard does not touch it and tells people every hour once the %s is reached.", Upper(p.Why), limitWord(l.cause)))
 	case action == guard.ActRelease:
 		lines = append(lines, f.Erases()...)
 	case action == guard.ActStop:
@@ -279,7 +279,7 @@ func (f Facts) putOff(l limit, due time.Time) string {
 			return fmt.Sprintf("A hold puts it off until %s.", f.stamp(held))
 		}
 		if v := f.vetoed(l.rule); v != nil && v.Until.Equal(due) {
-			return upper(f.vetoWord(*v)) + "."
+			return Upper(f.vetoWord(*v)) + "."
 		}
 	}
 	if !f.Account.FreshFrom.IsZero() && l.due.Before(f.Account.FreshFrom) {

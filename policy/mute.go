@@ -64,7 +64,7 @@ func (f Facts) muteLines() []string {
 		switch {
 		case !m.At(f.At):
 		case m.Kind == guard.Veto:
-			lines = append(lines, upper(f.vetoWord(m))+".")
+			lines = append(lines, Upper(f.vetoWord(m))+".")
 		case m.Kind == guard.Snooze:
 			lines = append(lines, fmt.Sprintf("It is snoozed until %s by %s: only what is urgent is told, and each release.", f.stamp(m.Until), orNone(m.By)))
 		}
@@ -85,7 +85,7 @@ func (l limit) quiet(r Rules, f Facts, v guard.Mute, lead time.Duration) Outcome
 	out := f.verdict(l.rule, f.began(notice))
 	out.Vetoed = true
 	out.Facts = append(out.Facts, f.limitFacts(r, l, v.Until)...)
-	lines := append([]string{fmt.Sprintf("Purpose: %s. Owner: %s.", orNone(f.Lease.Purpose), orNone(f.Lease.Owner)), upper(f.vetoWord(v)) + "."}, f.costLines()...)
+	lines := append([]string{fmt.Sprintf("Purpose: %s. Owner: %s.", orNone(f.Lease.Purpose), orNone(f.Lease.Owner)), Upper(f.vetoWord(v)) + "."}, f.costLines()...)
 	next := wakes
 	for _, w := range offsets(lead, l.warn) {
 		at := l.due.Add(-w)

@@ -44,7 +44,7 @@ func scopeBlind(_ Rules, f Facts) Outcome {
 	v.Facts = append(v.Facts, facts...)
 	lines := []string{"What is there is neither gone nor safe: limits that are known go on to apply."}
 	for _, fact := range facts[:min(len(facts), 10)] {
-		lines = append(lines, upper(fact.Name)+": "+fact.Value+".")
+		lines = append(lines, Upper(fact.Name)+": "+fact.Value+".")
 	}
 	v.Stages = []Stage{{Name: "blind", Title: fmt.Sprintf("%s: guard cannot see %s", f.Account.Name, list(names)), Lines: lines}}
 	out.Verdicts = []Verdict{v}

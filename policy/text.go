@@ -85,7 +85,7 @@ func (f Facts) costLines() []string {
 	if len(parts) == 0 {
 		return nil
 	}
-	return []string{upper(strings.Join(parts, "; ")) + "."}
+	return []string{Upper(strings.Join(parts, "; ")) + "."}
 }
 
 // Erases is what a release of the instance erases and what stays and bills.
@@ -156,12 +156,20 @@ func orNone(s string) string {
 	return s
 }
 
-// upper starts a sentence.
-func upper(s string) string {
+// Upper makes text begin a sentence.
+func Upper(s string) string {
 	if s == "" {
 		return s
 	}
 	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// Few names the first of many, at most so many.
+func Few(ids []string, most int) string {
+	if len(ids) <= most {
+		return strings.Join(ids, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(ids[:most], ", "), len(ids)-most)
 }
 
 // basics are the facts about a resource that every finding shows.

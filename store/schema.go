@@ -46,7 +46,9 @@ type Keeper interface {
 // Description is what a ledger says of itself, for whoever has only its file.
 type Description struct {
 	// Schema is of its records; a half-upgraded one is of the new schema.
-	Schema     int
+	Schema int
+	// From is the schema that it is half-upgraded from; 0 where it is not.
+	From       int
 	Deployment string
 	Created    time.Time // of its first start
 }
@@ -55,7 +57,7 @@ type Description struct {
 // that cannot be read is guard.ErrDamaged.
 func Describe(g Getter) (Description, bool, error) {
 	m, ok, err := readMeta(g)
-	return Description{m.Schema, m.Deployment, m.Created}, ok, err
+	return Description{m.Schema, m.From, m.Deployment, m.Created}, ok, err
 }
 
 // upgrade rewrites a ledger of one schema to the next. It may be cut off at any

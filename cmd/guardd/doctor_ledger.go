@@ -114,6 +114,8 @@ func readLedger(ctx context.Context, at guard.Instant, c *configs.Config, deep b
 		add(wire.PointNote, "", "%s is empty; the first start fills it", path)
 	case is.Schema > store.Schema():
 		add(wire.PointFail, "start the newer guardd, or restore a backup from before", "%s has schema %d and this guardd knows up to %d", path, is.Schema, store.Schema())
+	case is.From != 0:
+		add(wire.PointWarn, "start guardd: it goes on where that was cut off", "an upgrade of %s from schema %d to %d has not ended", path, is.From, is.Schema)
 	case is.Schema < store.Schema():
 		add(wire.PointNote, "", "%s has schema %d; the next start upgrades it to %d and keeps a copy", path, is.Schema, store.Schema())
 	default:

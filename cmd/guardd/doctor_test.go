@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +18,7 @@ import (
 	"guard/daemon/notify/notifytest"
 	"guard/daemon/wire"
 	"guard/providers/fake"
+	"guard/store"
 	"guard/store/bolt"
 )
 
@@ -163,6 +166,17 @@ func TestDoctorOfAnything(t *testing.T) {
 		"no directory":  {func(t *testing.T, s *setup) { os.RemoveAll(filepath.Dir(s.ledger)) }, nil, exitFailed, []string{"FAIL there is no directory", "→ create it for the user"}},
 		"no place for the socket": {func(_ *testing.T, s *setup) { edit(s, "listen: unix:", "listen: unix:/nowhere") }, nil, exitFailed,
 			[]string{"no guardd runs, and none could", "→ create it (systemd: RuntimeDirectory=guard)"}},
+		"an upgrade that was cut off": {func(t *testing.T, s *setup) {
+			b, err := bolt.Open(t.Context(), s.ledger, bolt.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			half := fmt.Sprintf(`{"schema":%d,"deployment":"0f","created":"2026-03-06T10:00:00Z","from":%d}`, store.Schema(), store.Schema()-1)
+			err = b.Update(t.Context(), func(w store.Writer) error { return w.Put("meta", "schema", []byte(half)) })
+			if err := errors.Join(err, b.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}, nil, exitFailed, []string{"ledger warn an upgrade of", "has not ended", "→ start guardd"}},
 		"a locked ledger": {func(t *testing.T, s *setup) {
 			b, err := bolt.Open(t.Context(), s.ledger, bolt.Options{})
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"guard"
 	"guard/daemon/wire"
+	"guard/policy"
 	"guard/store"
 )
 
@@ -89,7 +90,7 @@ func (s *server) matching(b *book, match map[string]string) (orders []*order, no
 		}
 	}
 	if len(near) > 0 {
-		notes = append(notes, fmt.Sprintf("tags are compared exactly, so what only looks alike does not match: %s", few(near)))
+		notes = append(notes, fmt.Sprintf("tags are compared exactly, so what only looks alike does not match: %s", policy.Few(near, 5)))
 	}
 	for _, name := range s.AccountNames() {
 		if a, ok := s.Account(name); ok && a.Tagger == nil {
@@ -112,15 +113,6 @@ func alike(tags, match map[string]string) bool {
 		}
 	}
 	return true
-}
-
-// few names the first of many.
-func few(ids []string) string {
-	const most = 5
-	if len(ids) <= most {
-		return strings.Join(ids, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(ids[:most], ", "), len(ids)-most)
 }
 
 // goes reports an order that ends something.

@@ -42,16 +42,16 @@ func (l *Loop) backup(ctx context.Context, at guard.Instant, s Settings, st *sta
 	l.Log.Info("the ledger is backed up", "to", path)
 	st.Backed, st.Path = at.Wall, path
 	st.Failures, st.Failing, st.Failed = 0, time.Time{}, time.Time{}
-	err = l.write(ctx, func(tx *store.Tx) error {
-		if err := tx.SetValue(stateName, *st); err != nil {
-			return err
-		}
+	err = l.record(ctx, st, func(tx *store.Tx) error {
 		if err := l.over(tx, at, s, guard.RuleBackupFailed); err != nil {
 			return err
 		}
 		return tx.Journal(guard.JournalEntry{At: at.Wall, Who: "guard", Verb: "backed up", Text: "the ledger was copied to " + path})
 	})
-	return errors.Join(err, l.rotate(s, path))
+	if err != nil {
+		return err // none goes for a copy that is not on record
+	}
+	return l.rotate(s, path)
 }
 
 // failed writes down that a backup was not made, and tells people once that lasts.
@@ -61,9 +61,9 @@ func (l *Loop) failed(ctx context.Context, at guard.Instant, s Settings, st *sta
 	if st.Failing.IsZero() {
 		st.Failing = at.Wall
 	}
-	return l.write(ctx, func(tx *store.Tx) error {
-		if err := tx.SetValue(stateName, *st); err != nil || st.Failures < tellAfter {
-			return err
+	return l.record(ctx, st, func(tx *store.Tx) error {
+		if st.Failures < tellAfter {
+			return nil
 		}
 		since := "there is none yet"
 		if !st.Backed.IsZero() {
@@ -120,7 +120,7 @@ func (l *Loop) disk(ctx context.Context, at guard.Instant, s Settings) error {
 		if trouble == nil {
 			return l.over(tx, at, s, guard.RuleDiskFilling)
 		}
-		return l.found(tx, at, s, guard.Finding{Rule: guard.RuleDiskFilling, Since: at.Wall, Urgent: true, Title: upper(trouble.Error())})
+		return l.found(tx, at, s, guard.Finding{Rule: guard.RuleDiskFilling, Since: at.Wall, Urgent: true, Title: policy.Upper(trouble.Error())})
 	})
 }
 
@@ -164,11 +164,4 @@ func (l *Loop) tell(tx *store.Tx, s Settings, f guard.Finding, stage string, m g
 		}
 	}
 	return nil
-}
-
-func upper(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }

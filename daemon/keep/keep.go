@@ -55,6 +55,8 @@ const (
 	// tellAfter is how many backups in a row fail before people are told: one may be
 	// an accident of the moment.
 	tellAfter = 2
+	// soon is when what could not be written into the ledger is written again.
+	soon = time.Minute
 	// patience is how long a run may take on a slow disk before guard counts as stuck.
 	patience = 5 * time.Minute
 )
@@ -64,6 +66,10 @@ const (
 type Loop struct {
 	Config
 	began time.Time // its first run
+	// unwritten is the state that the ledger could not take: what was done counts all
+	// the same. Nil where the ledger has it.
+	unwritten *state
+	failing   bool // a write failed in this run
 }
 
 // New makes the loop.
@@ -108,7 +114,12 @@ func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error
 	if err != nil {
 		return at.Add(watch), fmt.Errorf("keep: read the ledger: %w", err)
 	}
+	l.failing = false
 	var errs []error
+	if l.unwritten != nil {
+		st = *l.unwritten
+		errs = append(errs, l.record(ctx, &st, func(*store.Tx) error { return nil }))
+	}
 	if due, ok := l.backupDue(s, st, now); ok && !due.After(now) {
 		errs = append(errs, l.backup(ctx, at, s, &st))
 	}
@@ -118,7 +129,11 @@ func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error
 	if l.File.Trouble != nil {
 		errs = append(errs, l.disk(ctx, at, s))
 	}
-	return l.next(at, s, st), errors.Join(errs...)
+	next := l.next(at, s, st)
+	if l.failing {
+		next = guard.Earliest(next, at.Add(soon))
+	}
+	return next, errors.Join(errs...)
 }
 
 func (l *Loop) read(ctx context.Context) (st state, err error) {
@@ -205,9 +220,9 @@ func (l *Loop) tidy(ctx context.Context, at guard.Instant, s Settings, st *state
 		return err
 	}
 	st.Tidied = at.Wall
-	wrote := l.write(ctx, func(tx *store.Tx) error {
-		if err := tx.SetValue(stateName, *st); err != nil || done.All() == 0 {
-			return err
+	wrote := l.record(ctx, st, func(tx *store.Tx) error {
+		if done.All() == 0 {
+			return nil
 		}
 		return tx.Journal(guard.JournalEntry{At: at.Wall, Who: "guard", Verb: "pruned",
 			Text: fmt.Sprintf("removed %d records of what was over before %s", done.All(), at.Wall.Add(-s.Retention).UTC().Format(time.DateOnly))})
@@ -226,7 +241,20 @@ func (l *Loop) tidy(ctx context.Context, at guard.Instant, s Settings, st *state
 // write makes one update, even where the run's time is up.
 func (l *Loop) write(ctx context.Context, fn func(tx *store.Tx) error) error {
 	defer l.Kick("notify")
-	return l.Ledger.Update(context.WithoutCancel(ctx), fn)
+	err := l.Ledger.Update(context.WithoutCancel(ctx), fn)
+	l.failing = l.failing || err != nil
+	return err
+}
+
+// record writes the state down, and more with it.
+func (l *Loop) record(ctx context.Context, st *state, more func(tx *store.Tx) error) error {
+	err := l.write(ctx, func(tx *store.Tx) error { return errors.Join(tx.SetValue(stateName, *st), more(tx)) })
+	l.unwritten = nil
+	if err != nil {
+		is := *st
+		l.unwritten = &is
+	}
+	return err
 }
 
 // stopped reports that the daemon stops: what was cut off then is no failure.

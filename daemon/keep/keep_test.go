@@ -28,6 +28,21 @@ type world struct {
 	fails  error // of a backup
 	full   error // of the disk
 	made   []time.Time
+	nights int   // in which the ledger was tidied up
+	stuck  error // of the ledger
+}
+
+// sticky is a ledger's bytes on a disk that may be full.
+type sticky struct {
+	store.Backend
+	w *world
+}
+
+func (s sticky) Update(ctx context.Context, fn func(store.Writer) error) error {
+	if s.w.stuck != nil {
+		return s.w.stuck
+	}
+	return s.Backend.Update(ctx, fn)
 }
 
 func daily(after time.Time) time.Time { return after.Add(24 * time.Hour) }
@@ -37,7 +52,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, dir: filepath.Join(t.TempDir(), "backups"),
 		at: guard.Instant{Wall: time.Date(2026, 3, 6, 18, 0, 0, 0, time.UTC), Elapsed: time.Hour}}
 	var err error
-	if w.ledger, err = store.Open(t.Context(), memory.New(), w.at); err != nil {
+	if w.ledger, err = store.Open(t.Context(), sticky{memory.New(), w}, w.at); err != nil {
 		t.Fatal(err)
 	}
 	w.s = keep.Settings{Dir: w.dir, Next: daily, Keep: 3, Retention: 400 * 24 * time.Hour, Channels: []string{"team"}}
@@ -54,6 +69,7 @@ func (w *world) start() {
 			w.made = append(w.made, w.at.Wall)
 			return os.WriteFile(path, []byte("a copy"), 0o600)
 		},
+		Worth:   func(context.Context) (bool, error) { w.nights++; return false, nil },
 		Trouble: func(context.Context) error { return w.full },
 	}})
 }
@@ -64,7 +80,7 @@ func (w *world) run(d time.Duration) {
 	end := w.at.Elapsed + d
 	for {
 		next, err := w.loop.Once(w.t.Context(), w.at)
-		if err != nil && w.fails == nil {
+		if err != nil && w.fails == nil && w.stuck == nil {
 			w.t.Fatal(err)
 		}
 		if next.IsZero() || next.Elapsed <= w.at.Elapsed {
@@ -191,6 +207,38 @@ func TestFailingBackupIsTold(t *testing.T) {
 	}
 }
 
+// A ledger that cannot be written: what was done is not done again, no copy goes, and
+// a minute after there is room again all is well.
+func TestLedgerCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.s.Keep = 1
+	w.run(23 * time.Hour)
+	w.stuck, w.full = errors.New("no room on the disk"), errors.New("10 of 10 GB are used")
+	w.run(20 * time.Hour)
+	if len(w.made) != 2 || len(w.files()) != 2 {
+		t.Errorf("made %v, kept %q", w.made, w.files())
+	}
+	next, err := w.loop.Once(t.Context(), w.at)
+	if err == nil || next.Sub(w.at) > time.Minute {
+		t.Errorf("%v, and again in %s", err, next.Sub(w.at))
+	}
+	w.stuck, w.full = nil, nil
+	w.at = next
+	if _, err := w.loop.Once(t.Context(), w.at); err != nil {
+		t.Errorf("a minute after: %v", err)
+	}
+	w.start() // and it is on record
+	w.run(3 * time.Hour)
+	if len(w.made) != 2 {
+		t.Errorf("made %v", w.made)
+	}
+	w.run(6 * time.Hour)
+	if len(w.made) != 3 || len(w.files()) != 1 {
+		t.Errorf("made %v, kept %q", w.made, w.files())
+	}
+}
+
 func TestDiskIsTold(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -250,6 +298,11 @@ func TestTidies(t *testing.T) {
 	w.run(2 * time.Hour)
 	if n := left(); n != 1 {
 		t.Errorf("%d left after it", n)
+	}
+	w.start()
+	w.run(46 * time.Hour) // a restart on the same day, and one more night
+	if w.nights != 2 {
+		t.Errorf("tidied up %d times in two nights", w.nights)
 	}
 }
 

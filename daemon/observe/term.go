@@ -53,6 +53,12 @@ func (t *terms) add(own ...string) {
 	t.Ours = t.Ours[max(0, len(t.Ours)-termsKept):]
 }
 
+// note keeps another's term. Whoever may tag boxes may make up as many as they like.
+func (t *terms) note(term string) {
+	t.Strange = append(t.Strange, term)
+	t.Strange = t.Strange[max(0, len(t.Strange)-termsKept):]
+}
+
 func changeTerms(tx *store.Tx, change func(*terms)) error {
 	var t terms
 	if _, err := tx.Value(termsName, &t); err != nil {
@@ -95,7 +101,7 @@ func (r *round) term(ctx context.Context) error {
 		case slices.Contains(t.Strange, term):
 		case p.On():
 			err = l.ledger.Update(ctx, func(tx *store.Tx) error {
-				return changeTerms(tx, func(t *terms) { t.Strange = append(t.Strange, term) })
+				return changeTerms(tx, func(t *terms) { t.note(term) })
 			})
 		case l.strange[term] >= sure:
 			return r.rival(ctx, term, strange[term])
@@ -161,7 +167,7 @@ func (r *round) rival(ctx context.Context, term string, on guard.ResourceID) err
 		if err := tx.SetValue(guard.PauseName, guard.Pause{Cause: guard.PauseRival, Why: why, Since: r.at.Wall}); err != nil {
 			return err
 		}
-		if err := changeTerms(tx, func(t *terms) { t.add(answer); t.Strange = append(t.Strange, term) }); err != nil {
+		if err := changeTerms(tx, func(t *terms) { t.add(answer); t.note(term) }); err != nil {
 			return err
 		}
 		return tx.Journal(guard.JournalEntry{At: r.at.Wall, Who: "guard", Verb: "paused", Subject: l.account.Name,

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -162,6 +161,3 @@ func hasRole(ctx context.Context) bool {
 	defer out.Content.Close() //nolint:errcheck // nothing is read
 	return true
 }
-
-// String is for people.
-func (f Found) String() string { return fmt.Sprintf("%s: %s", f.Name, f.Source) }

@@ -39,7 +39,7 @@ func TestFind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			for _, f := range Find(t.Context(), func(n string) (string, bool) { v, ok := c.env[n]; return v, ok }) {
-				got = append(got, f.String()+" "+f.Section)
+				got = append(got, f.Name+": "+f.Source+" "+f.Section)
 			}
 			if a, b := strings.Join(got, "\n"), strings.Join(c.want, "\n"); a != b {
 				t.Errorf("got\n%s\nwant\n%s", a, b)

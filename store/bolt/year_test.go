@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -86,36 +85,9 @@ func life(tx *store.Tx, i int, from time.Time, lives bool) error {
 	return errors.Join(errs...)
 }
 
-// BenchmarkYear is how long guardd needs to have the ledger of a year of a hundred
-// boxes before it: to prove and open the file, and to take the open tables into
-// memory. In milliseconds.
+// BenchmarkYear is BenchmarkStart on the ledger of a year of a hundred boxes.
 func BenchmarkYear(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "ledger.db")
 	year(b, path)
-	info, err := os.Stat(path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	var file, ledger time.Duration
-	for b.Loop() {
-		start := time.Now()
-		f, err := bolt.Open(b.Context(), path, bolt.Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		file += time.Since(start)
-		start = time.Now()
-		l, err := store.Open(b.Context(), f, storetest.At)
-		if err != nil {
-			b.Fatal(err)
-		}
-		ledger += time.Since(start)
-		if err := l.Close(); err != nil {
-			b.Fatal(err)
-		}
-	}
-	ms := func(d time.Duration) float64 { return float64(d.Milliseconds()) / float64(b.N) }
-	b.ReportMetric(float64(info.Size()>>20), "MiB")
-	b.ReportMetric(ms(file), "open-ms")
-	b.ReportMetric(ms(ledger), "mirror-ms")
+	start(b, path)
 }
