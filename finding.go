@@ -30,6 +30,28 @@ const (
 	// RuleBackupFailed and RuleDiskFilling are about guard itself.
 	RuleBackupFailed Rule = "backup_failed"
 	RuleDiskFilling  Rule = "disk_filling"
+	// Idle is five findings: nothing loaded, something loaded and nothing running, cannot
+	// see, the GPUs wait, the GPUs are pinned without progress.
+	RuleIdleEmpty    Rule = "idle_empty"
+	RuleIdleResident Rule = "idle_resident"
+	RuleIdleBlind    Rule = "idle_blind"
+	RuleParked       Rule = "parked"
+	RuleHung         Rule = "hung"
+	// RuleUnderused: some of the GPUs do all the work. RulePhantom: utilisation without a
+	// process alive.
+	RuleUnderused   Rule = "underused"
+	RulePhantom     Rule = "phantom"
+	RuleSignalsLost Rule = "signals_lost"
+
+	RuleStoppedBilling   Rule = "stopped_billing"
+	RuleProvisioningLong Rule = "provisioning_long"
+	RuleOrphanSnapshot   Rule = "orphan_snapshot"
+	RuleOrphanImage      Rule = "orphan_image"
+	RuleOrphanAddress    Rule = "orphan_address"
+	RuleOrphanFilesystem Rule = "orphan_filesystem"
+	RuleRelaunched       Rule = "relaunched"
+
+	RuleEgressSpike Rule = "egress_spike"
 	// RuleProtectAmbiguous: a tag only looks like one that protects.
 	RuleProtectAmbiguous Rule = "protect_ambiguous"
 )
@@ -116,7 +138,18 @@ const (
 	// CauseCeiling always releases, and no hold, veto or extension puts it off.
 	CauseCeiling Cause = "ceiling"
 	CausePerson  Cause = "person"
+	// CauseIdle and CauseStopped are judgements: a guess may stop, and never destroys
+	// what a stop would have kept (law 6). CauseStopped is the stopped_billing rule's own
+	// opt-in release.
+	CauseIdle    Cause = "idle"
+	CauseStopped Cause = "stopped_billing"
+	// CauseOrphan deletes data by its own opt-in rule.
+	CauseOrphan Cause = "orphan"
 )
+
+// Judgement reports whether the cause is guard's guess and no limit that a person set:
+// it waits for its notice to be acknowledged, as long as that takes (law 9).
+func (c Cause) Judgement() bool { return c == CauseIdle || c == CauseStopped || c == CauseOrphan }
 
 // HardCap reports whether the cause is a cap that never waits for a notice.
 func (c Cause) HardCap() bool { return c == CauseBudget || c == CauseCeiling }

@@ -97,7 +97,7 @@ func floor(importPath string) (int, bool) {
 		return 1, true
 	case "configs", "daemon/wire", "daemon/notify/notifytest":
 		return 2, true
-	case "daemon/observe", "daemon/keep", "daemon/meter", "daemon/decide", "daemon/release", "daemon/notify",
+	case "daemon/observe", "daemon/signals", "daemon/keep", "daemon/meter", "daemon/decide", "daemon/release", "daemon/notify",
 		"daemon/api", "daemon/client", "daemon/doctor", "daemon/web":
 		return 3, true
 	case "daemon":

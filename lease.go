@@ -133,6 +133,8 @@ const (
 	DeadlineBudget DeadlineReason = "budget"
 	// DeadlineCeiling is what an admin set for everyone: nothing puts it off.
 	DeadlineCeiling DeadlineReason = "ceiling"
+	// DeadlineIdle is when a judgement of idleness stops it, if it stays as it is.
+	DeadlineIdle DeadlineReason = "idle"
 )
 
 // Deadline is when one limit of a lease will be reached and acted on, solved

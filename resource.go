@@ -143,6 +143,8 @@ type Resource struct {
 	// The rate of attached children is theirs, not in here.
 	Rate        Rate `json:"rate,omitzero"`
 	StoppedRate Rate `json:"stopped_rate,omitzero"`
+	// Egress is what its traffic costs, where that is told.
+	Egress EgressPrice `json:"egress,omitzero"`
 	// Bills is whether its own meter runs in the present state.
 	Bills Tri `json:"bills,omitzero"`
 	// StopSaves is what a stop of this very thing would save.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"guard"
+	"guard/policy/activity"
 )
 
 // Facts is everything that is known about one subject at one moment. Exactly one
@@ -39,6 +40,10 @@ type Facts struct {
 	Plan     guard.Plan
 	Metered  guard.Metered
 	Spend    Spend
+	// Activity is what the instance's samples tell; nil where nothing samples it.
+	Activity *activity.State
+	// Egress is the meter of its traffic; nil where there is none.
+	Egress *guard.Egress
 	// Mutes are those on the subject, whether they are in force or not.
 	Mutes []guard.Mute
 	// Release is the open release of the subject.

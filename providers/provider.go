@@ -88,6 +88,43 @@ type Protection struct {
 	Stop    guard.Tri
 }
 
+// SignalSource tells how hard instances work: a cloud's own monitoring, a Prometheus
+// server, a shell on the box.
+type SignalSource interface {
+	// Signals reads what there is of each instance since a time. The answer has exactly
+	// one for each of q.Of, in order: samples in the order of their time, none where the
+	// source has no data, which is not that nothing works there; or the error. As much as
+	// possible is asked in one call.
+	Signals(ctx context.Context, q SignalQuery) []Signals
+}
+
+// SignalQuery is what is to be read.
+type SignalQuery struct {
+	Of []SignalsOf
+}
+
+// SignalsOf is one instance and since when (exclusive, UTC) its samples are wanted; a
+// source may know it by its ID, its name or its tags.
+type SignalsOf struct {
+	Resource guard.Resource
+	Since    time.Time
+}
+
+// Signals is the answer about one instance. Samples that were read before Err count.
+type Signals struct {
+	Samples []guard.Sample
+	Err     error
+}
+
+// TTLArmer can set the provider's own timer on an instance and read it back. guard
+// trusts it never: it is a second net.
+type TTLArmer interface {
+	// Arm sets when the provider ends the instance by itself; a zero time takes the timer away.
+	Arm(ctx context.Context, id guard.ResourceID, at time.Time) error
+	// Armed reads it back; zero: there is none.
+	Armed(ctx context.Context, id guard.ResourceID) (time.Time, error)
+}
+
 // Account is one configured credential, ready for use. Its optional capabilities
 // are probed once, by NewAccount; nil means that the provider cannot.
 type Account struct {
@@ -107,6 +144,8 @@ type Account struct {
 	Tagger    Tagger
 	Protector Protector
 	Prober    Prober
+	Signals   SignalSource
+	Timer     TTLArmer
 }
 
 // MayRelease is what an account's owner lets guard act on.
@@ -123,5 +162,7 @@ func NewAccount(name, kind string, p Provider) *Account {
 	a.Tagger, _ = p.(Tagger)
 	a.Protector, _ = p.(Protector)
 	a.Prober, _ = p.(Prober)
+	a.Signals, _ = p.(SignalSource)
+	a.Timer, _ = p.(TTLArmer)
 	return a
 }

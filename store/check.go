@@ -109,6 +109,7 @@ func (c *checker) records() {
 	each(c, c.v.Accounts.All(""), drop)
 	each(c, c.v.Mutes.All(""), drop)
 	each(c, c.v.Tokens.All(""), drop)
+	each(c, c.v.Egress.All(""), drop)
 }
 
 func (c *checker) leases() {

@@ -151,6 +151,7 @@ func newImage() *image {
 	mirrorOf(i, accounts)
 	mirrorOf(i, mutes)
 	mirrorOf(i, tokens)
+	mirrorOf(i, egress)
 	return i
 }
 

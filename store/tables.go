@@ -48,6 +48,7 @@ var (
 		}
 		return m.Key()
 	})
+	egress  = tableOf("egress", func(e guard.Egress) string { return resourceKey(e.Resource) })
 	tokens  = tableOf("tokens", func(t guard.Token) string { return t.ID })
 	journal = archive("journal", func(e guard.JournalEntry) string { return seqKey(e.Seq) })
 )

@@ -22,6 +22,7 @@ type Tx struct {
 	Accounts Rows[guard.AccountStatus] // key Name
 	Mutes    Rows[guard.Mute]          // key Mute.Key()
 	Tokens   Rows[guard.Token]         // key ID
+	Egress   Rows[guard.Egress]        // key Resource.Key()
 
 	o *overlay
 }
@@ -39,6 +40,7 @@ func newTx(w Writer, pub *publisher) *Tx {
 	tx.Accounts = Rows[guard.AccountStatus]{t: accounts, o: tx.o}
 	tx.Mutes = Rows[guard.Mute]{t: mutes, o: tx.o}
 	tx.Tokens = Rows[guard.Token]{t: tokens, o: tx.o}
+	tx.Egress = Rows[guard.Egress]{t: egress, o: tx.o}
 	return tx
 }
 

@@ -16,6 +16,7 @@ type View struct {
 	Accounts Table[guard.AccountStatus] // key Name
 	Mutes    Table[guard.Mute]          // key Mute.Key()
 	Tokens   Table[guard.Token]         // key ID
+	Egress   Table[guard.Egress]        // key Resource.Key()
 
 	ClosedFindings Table[guard.Finding] // key Finding.ID
 	EndedReleases  Table[guard.Release] // key Release.ID
@@ -40,6 +41,7 @@ func newView(r Reader, i *image) *View {
 	v.Accounts = Table[guard.AccountStatus]{accounts, s}
 	v.Mutes = Table[guard.Mute]{mutes, s}
 	v.Tokens = Table[guard.Token]{tokens, s}
+	v.Egress = Table[guard.Egress]{egress, s}
 	v.ClosedFindings = Table[guard.Finding]{closedFindings, s}
 	v.EndedReleases = Table[guard.Release]{endedReleases, s}
 	v.SentMessages = Table[guard.Message]{sentMessages, s}

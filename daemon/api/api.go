@@ -22,6 +22,7 @@ import (
 	"guard"
 	"guard/daemon/wire"
 	"guard/policy"
+	"guard/policy/activity"
 	"guard/providers"
 	"guard/store"
 )
@@ -55,6 +56,8 @@ type Options struct {
 	// Why gives the facts behind what guard decides about a resource, and the
 	// reasoning in lines (decide).
 	Why func(ctx context.Context, at guard.Instant, id guard.ResourceID) ([]guard.Fact, []string, error)
+	// Signals is what is known of how hard instances work; its functions may be nil.
+	Signals Signals
 	// Modes switches where guard acts.
 	Modes Modes
 	// Backup writes a proven copy of the ledger to a file on the daemon's machine;
@@ -64,6 +67,16 @@ type Options struct {
 	Health  func(at guard.Instant) wire.Health
 	Version string
 	Log     *slog.Logger
+}
+
+// Signals is what the API asks of how hard instances work.
+type Signals struct {
+	// Push takes in samples that an agent on the box sends.
+	Push func(ctx context.Context, at guard.Instant, id guard.ResourceID, samples []guard.Sample) error
+	// Activity is what the samples of a resource tell; false where there are none.
+	Activity func(id guard.ResourceID) (activity.State, bool)
+	// Recent are its stored samples since a time, oldest first.
+	Recent func(ctx context.Context, id guard.ResourceID, since time.Time) ([]guard.Sample, error)
 }
 
 // server carries the handlers.

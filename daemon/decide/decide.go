@@ -18,6 +18,7 @@ import (
 
 	"guard"
 	"guard/policy"
+	"guard/policy/activity"
 	"guard/policy/presence"
 	"guard/providers"
 	"guard/store"
@@ -35,6 +36,11 @@ type Config struct {
 	// Clock tells what is known of the time that the loop's runs are given; nil where
 	// nobody knows more than that.
 	Clock func() presence.Belief
+	// Activity is what the samples of an instance tell, by its key, and Stirred whose may
+	// be judged otherwise since a version (all: anyone's), and the version now; nil where
+	// nothing is sampled.
+	Activity func(key string) (activity.State, bool)
+	Stirred  func(since uint64) (keys []string, all bool, now uint64)
 	// Kick asks the scheduler to run a loop now; nil where nobody listens.
 	Kick func(loop string)
 	Log  *slog.Logger // nil: silent
