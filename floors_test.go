@@ -92,7 +92,7 @@ func floor(importPath string) (int, bool) {
 	switch rel {
 	case ".":
 		return 0, true
-	case "policy", "policy/spend", "policy/activity", "policy/release", "policy/presence",
+	case "policy", "policy/spend", "policy/activity", "policy/egress", "policy/release", "policy/presence",
 		"providers", "providers/prices", "store":
 		return 1, true
 	case "configs", "daemon/wire", "daemon/notify/notifytest":
