@@ -74,6 +74,8 @@ type Finding struct {
 	// Wastes is what it costs per hour, where known.
 	Wastes Money `json:"wastes"`
 	Urgent bool  `json:"urgent,omitzero"`
+	// Told is when people were last told of it; zero: not yet, or by an older guard.
+	Told time.Time `json:"told,omitzero"`
 	// Said is the stages already told ("warn 1h", "80%"), so that none is
 	// told twice.
 	Said []string `json:"said,omitzero"`

@@ -64,19 +64,14 @@ func defaultFile(r policy.Rules) file {
 		Backup:    backupFile{Keep: defaultKeep},
 		Retention: defaultRetention,
 	}
-	f.Rules.Unregistered.Off = r.Unregistered.Off
 	f.Rules.Unregistered.After = r.Unregistered.After
 	f.Rules.Unregistered.Then = action(r.Unregistered.Then)
-	f.Rules.Expiry.Off = r.Expiry.Off
 	f.Rules.Expiry.Warn = r.Expiry.Warn
-	f.Rules.Budget.Off = r.Budget.Off
 	for _, p := range r.Budget.Warn {
 		f.Rules.Budget.Warn = append(f.Rules.Budget.Warn, percent(p))
 	}
-	f.Rules.OrphanVolume.Off = r.OrphanVolume.Off
 	f.Rules.OrphanVolume.After = r.OrphanVolume.After
 	f.Rules.OrphanVolume.Then = action(r.OrphanVolume.Then)
-	f.Rules.PriceChanged.Off = r.PriceChanged.Off
 	f.Rules.PriceChanged.Over = percent(r.PriceChanged.Over)
 	f.Rules.PriceChanged.Then = action(guard.ActAlert)
 	return f

@@ -186,10 +186,10 @@ accounts:
 protect: {tags: {keep: "yes"}}
 defaults: {ttl: 2d, on_limit: stop, grace: 20m}
 rules:
-  unregistered: {off: true, after: 1w, then: alert, adopt: {ttl: 2h}}
-  expiry: {warn: [15m, 3h, 1h]}
+  unregistered: {off: true, after: 1w, then: alert, adopt: {ttl: 2h}, match: {owner: [ana, b*], account: research}}
+  expiry: {warn: [15m, 3h, 1h], remind: 1d, match: {tags: {team: nlp}}}
   budget: {warn: [95%, 50%]}
-  orphan_volume: {after: 2h}
+  orphan_volume: {after: 2h, grace: 12h, remind: never, match: {kind: volume}}
   price_changed: {over: 150%}
 ceilings: {ttl: 7d, budget: [10000CNY, 1500 USD]}
 limits: {unforeseen_per_hour: 0, unforeseen_percent: 100, forced_unprotect: true}
@@ -198,7 +198,12 @@ notify:
   slack: {token: {env: SLACK_BOT_TOKEN}, channel: "#gpu", endpoint: "http://127.0.0.1:9/api/"}
 `)
 	want := policy.Rules{
-		Unregistered: policy.Unregistered{Off: true, After: 7 * 24 * time.Hour, Then: guard.ActAlert,
+		Per: map[guard.Rule]policy.Per{
+			guard.RuleUnregistered: {Off: true, Match: policy.Match{Owner: []string{"ana", "b*"}, Account: []string{"research"}}},
+			guard.RuleExpired:      {Remind: 24 * time.Hour, Match: policy.Match{Tags: map[string]string{"team": "nlp"}}},
+			guard.RuleOrphanVolume: {Grace: 12 * time.Hour, Match: policy.Match{Kind: []guard.Kind{guard.Volume}}},
+		},
+		Unregistered: policy.Unregistered{After: 7 * 24 * time.Hour, Then: guard.ActAlert,
 			Adopt: &policy.Adopt{TTL: 2 * time.Hour, OnLimit: guard.ActAlert}},
 		Expiry:       policy.Expiry{Warn: []time.Duration{3 * time.Hour, time.Hour, 15 * time.Minute}},
 		Budget:       policy.Budget{Warn: []int{50, 95}},
@@ -274,7 +279,7 @@ func TestReference(t *testing.T) {
 	}
 	want := []string{"accounts[1].provider"}
 	for _, r := range strings.Fields(`idle_empty idle_resident idle_blind parked hung underused stopped_billing provider_reclaim
-		balance_low orphan_volume.grace orphan_snapshot orphan_image orphan_address orphan_filesystem egress_spike off_hours custom`) {
+		balance_low orphan_snapshot orphan_image orphan_address orphan_filesystem egress_spike off_hours custom`) {
 		want = append(want, "rules."+r)
 	}
 	want = append(want, "busy", "budgets", "exchange", "notify.slack.app_token", "notify.slack.users",

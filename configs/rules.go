@@ -23,14 +23,19 @@ const maxWarnings = 10
 // rules checks what types alone do not, and fills the rules that policy reads.
 func (d *decoder) rules(f file, r policy.Rules) policy.Rules {
 	in := f.Rules
-	r.Unregistered = policy.Unregistered{Off: in.Unregistered.Off, After: in.Unregistered.After,
+	d.per(f, r.Per, "unregistered", in.Unregistered.perRule, tells, guard.RuleUnregistered)
+	d.per(f, r.Per, "expiry", in.Expiry.perRule, leased, guard.RuleExpired)
+	d.per(f, r.Per, "budget", in.Budget.perRule, leased, guard.RuleBudgetWarning, guard.RuleBudgetExceeded)
+	d.per(f, r.Per, "orphan_volume", in.OrphanVolume.perRule, acts, guard.RuleOrphanVolume)
+	d.per(f, r.Per, "price_changed", in.PriceChanged.perRule, tells, guard.RulePriceChanged)
+	r.Unregistered = policy.Unregistered{After: in.Unregistered.After,
 		Then: d.alertOnly("rules.unregistered.then", in.Unregistered.Then, "register the instance, and its limits may")}
 	r.Unregistered.Adopt = d.adopt(in.Unregistered.Adopt)
-	r.Expiry = policy.Expiry{Off: in.Expiry.Off, Warn: d.warnings(in.Expiry.Warn)}
-	r.Budget = policy.Budget{Off: in.Budget.Off, Warn: d.percents(in.Budget.Warn)}
-	r.OrphanVolume = policy.OrphanVolume{Off: in.OrphanVolume.Off, After: in.OrphanVolume.After,
+	r.Expiry = policy.Expiry{Warn: d.warnings(in.Expiry.Warn)}
+	r.Budget = policy.Budget{Warn: d.percents(in.Budget.Warn)}
+	r.OrphanVolume = policy.OrphanVolume{After: in.OrphanVolume.After,
 		Then: d.alertOnly("rules.orphan_volume.then", in.OrphanVolume.Then, "")}
-	r.PriceChanged = policy.PriceChanged{Off: in.PriceChanged.Off, Over: int(in.PriceChanged.Over)}
+	r.PriceChanged = policy.PriceChanged{Over: int(in.PriceChanged.Over)}
 	d.alertOnly("rules.price_changed.then", in.PriceChanged.Then, "a changed price moves the deadline of a budget by itself")
 
 	r.Protect = policy.Protect{Tags: f.Protect.Tags}

@@ -67,11 +67,11 @@ type (
 	}
 
 	unregisteredFile struct {
-		Off   bool          `yaml:"off"`
 		After time.Duration `yaml:"after"`
 		Then  action        `yaml:"then"`
 		Adopt *adoptFile    `yaml:"adopt"`
 		Warn  later         `yaml:"warn"`
+		Act   later         `yaml:"act"`
 		perRule
 	}
 
@@ -86,42 +86,50 @@ type (
 	}
 
 	expiryFile struct {
-		Off  bool            `yaml:"off"`
 		Warn []time.Duration `yaml:"warn"`
 		Then later           `yaml:"then"`
+		Act  later           `yaml:"act"`
 		perRule
 	}
 
 	budgetFile struct {
-		Off  bool      `yaml:"off"`
 		Warn []percent `yaml:"warn"`
 		Then later     `yaml:"then"`
+		Act  later     `yaml:"act"`
 		perRule
 	}
 
 	orphanVolumeFile struct {
-		Off   bool          `yaml:"off"`
 		After time.Duration `yaml:"after"`
 		Then  action        `yaml:"then"`
 		Warn  later         `yaml:"warn"`
+		Act   later         `yaml:"act"`
 		perRule
 	}
 
 	priceChangedFile struct {
-		Off  bool    `yaml:"off"`
 		Over percent `yaml:"over"`
 		Then action  `yaml:"then"`
 		Warn later   `yaml:"warn"`
+		Act  later   `yaml:"act"`
 		perRule
 	}
 
-	// perRule is what each rule will take.
+	// perRule is what each rule takes beside its own keys.
 	perRule struct {
-		Act    later `yaml:"act"`
-		Grace  later `yaml:"grace"`
-		Remind later `yaml:"remind"`
-		Match  later `yaml:"match"`
-		Tiers  later `yaml:"tiers"`
+		Off    bool          `yaml:"off"`
+		Match  *matchFile    `yaml:"match"`
+		Remind remind        `yaml:"remind"`
+		Grace  time.Duration `yaml:"grace"`
+		Tiers  later         `yaml:"tiers"`
+	}
+
+	matchFile struct {
+		Tags    map[string]string `yaml:"tags"`
+		Purpose words             `yaml:"purpose"`
+		Owner   words             `yaml:"owner"`
+		Account words             `yaml:"account"`
+		Kind    words             `yaml:"kind"`
 	}
 
 	limitsFile struct {

@@ -9,7 +9,7 @@ import (
 
 // budgetWarning tells at percentages of the cap.
 func budgetWarning(r Rules, f Facts) Outcome {
-	if r.Budget.Off || !f.capped() || len(r.Budget.Warn) == 0 {
+	if !f.capped() || len(r.Budget.Warn) == 0 {
 		return Outcome{}
 	}
 	limit, spent := f.Lease.Budget, f.Spend.In(f.Lease.Budget.Currency())
@@ -46,7 +46,7 @@ func budgetWarning(r Rules, f Facts) Outcome {
 // budgetExceeded judges the cap itself. The meter has solved when the call is
 // due so that spend lands under it.
 func budgetExceeded(r Rules, f Facts) Outcome {
-	if r.Budget.Off || !f.capped() {
+	if !f.capped() {
 		return Outcome{}
 	}
 	d, ok := f.Plan.Deadline(guard.DeadlineBudget)

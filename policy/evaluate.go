@@ -48,7 +48,14 @@ func Owned(name guard.Rule) bool {
 func Evaluate(r Rules, f Facts) Outcome {
 	all := Outcome{At: f.At, Next: earliest(f.lossCounts(), f.mutesEnd())}
 	for _, rule := range rules {
+		per := r.Per[rule.name]
+		if per.Off || !per.Match.has(f) {
+			continue
+		}
 		o := rule.judge(r, f)
+		for i := range o.Verdicts {
+			o.Verdicts[i].Remind = per.Remind
+		}
 		all.Verdicts = append(all.Verdicts, o.Verdicts...)
 		all.Next = earliest(all.Next, o.Next)
 		if all.Booking == nil {

@@ -9,7 +9,7 @@ import (
 
 // expiry judges the end of a lease's time.
 func expiry(r Rules, f Facts) Outcome {
-	if r.Expiry.Off || f.Lease == nil || f.Awaiting != nil || !f.Lease.Status.Open() || f.Lease.ExpiresAt.IsZero() {
+	if f.Lease == nil || f.Awaiting != nil || !f.Lease.Status.Open() || f.Lease.ExpiresAt.IsZero() {
 		return Outcome{}
 	}
 	end := f.Lease.ExpiresAt

@@ -39,6 +39,7 @@ func Explain(r Rules, f Facts, out Outcome) ([]guard.Fact, []string) {
 			lines = append(lines, fmt.Sprintf("It is not done: %s.", v.Act.BlockWhy))
 		}
 	}
+	lines = append(lines, f.perLines(r)...)
 	if len(out.Verdicts) == 0 {
 		lines = append(lines, "No rule finds anything wrong.")
 	}

@@ -35,11 +35,13 @@ type Facts struct {
 	// Instance is, for a child, what the ledger knows of the instance it was last
 	// attached to.
 	Instance *guard.Observed
-	Lease    *guard.Lease
-	Awaiting *Awaiting
-	Plan     guard.Plan
-	Metered  guard.Metered
-	Spend    Spend
+	// InstanceLease is the lease that that instance has or had.
+	InstanceLease *guard.Lease
+	Lease         *guard.Lease
+	Awaiting      *Awaiting
+	Plan          guard.Plan
+	Metered       guard.Metered
+	Spend         Spend
 	// Activity is what the instance's samples tell; nil where nothing samples it.
 	Activity *activity.State
 	// Egress is the meter of its traffic; nil where there is none.
@@ -143,6 +145,8 @@ type Verdict struct {
 	Facts  []guard.Fact
 	Wastes guard.Money
 	Urgent bool
+	// Remind is how long after people were last told they are told again; 0: never.
+	Remind time.Duration
 	// Vetoed: a person keeps the rule from doing anything.
 	Vetoed bool
 	// Act is what is to be done about it; nil where people are only told.

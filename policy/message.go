@@ -35,6 +35,12 @@ func Told(f guard.Finding, s Stage, at time.Time) guard.Message {
 	return m
 }
 
+// Again is the message that a finding is still true, long after people were told.
+func Again(f guard.Finding, s Stage, at time.Time, zone *time.Location) guard.Message {
+	lines := append([]string{fmt.Sprintf("It is so since %s, and was first told at %s.", Stamp(f.Since, zone), Stamp(f.Opened, zone))}, s.Lines...)
+	return Told(f, Stage{Title: "Still: " + s.Title, Lines: lines}, at)
+}
+
 // EndsQuietly reports whether nobody needs to hear that a finding is over: it
 // was an event, or what ended it (an extension, a release) is told by itself.
 func EndsQuietly(f guard.Finding) bool {

@@ -12,7 +12,7 @@ import (
 // is not deleted on a guess.
 func orphanVolume(r Rules, f Facts) Outcome {
 	o := f.Observed
-	if r.OrphanVolume.Off || !f.live() || o.Resource.ID.Kind != guard.Volume || o.Instance.IsZero() ||
+	if !f.live() || o.Resource.ID.Kind != guard.Volume || o.Instance.IsZero() ||
 		o.Resource.State == guard.StateReleasing || Foreign(o.Resource, f.Deployment) != "" || f.Protection(r).On {
 		return Outcome{}
 	}

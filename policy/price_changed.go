@@ -14,7 +14,7 @@ const changedFor = 24 * time.Hour
 // priceChanged tells that a rate moved by more than a percentage, be it adopted
 // or only reported.
 func priceChanged(r Rules, f Facts) Outcome {
-	if r.PriceChanged.Off || !f.live() || f.Lease == nil || !f.Lease.Status.Open() {
+	if !f.live() || f.Lease == nil || !f.Lease.Status.Open() {
 		return Outcome{}
 	}
 	was, now, at, adopted := f.lastChange()

@@ -16,6 +16,8 @@ import (
 // Rules is the configured part of the judgement. The zero value is not useful:
 // start from [DefaultRules].
 type Rules struct {
+	// Per is what each rule takes beside its own keys.
+	Per          map[guard.Rule]Per
 	Unregistered Unregistered
 	Expiry       Expiry
 	Budget       Budget
@@ -32,7 +34,6 @@ type Rules struct {
 
 // Unregistered is about instances that nobody registered.
 type Unregistered struct {
-	Off bool
 	// After counts from the provider's creation time, or from the first sight
 	// where the provider does not tell.
 	After time.Duration
@@ -58,7 +59,6 @@ type Ceilings struct {
 
 // Expiry is about leases that run out.
 type Expiry struct {
-	Off bool
 	// Warn is how long before the end people are told, longest first. The first
 	// one is the notice, unless the lease's grace is longer.
 	Warn []time.Duration
@@ -66,14 +66,12 @@ type Expiry struct {
 
 // Budget is about caps.
 type Budget struct {
-	Off bool
 	// Warn is the percentages of the cap at which people are told, rising.
 	Warn []int
 }
 
 // OrphanVolume is about disks whose instance is gone.
 type OrphanVolume struct {
-	Off bool
 	// After counts from when the instance went, or the disk was detached.
 	After time.Duration
 	Then  guard.Action // alert only, so far
@@ -81,7 +79,6 @@ type OrphanVolume struct {
 
 // PriceChanged is about rates that move while a lease runs.
 type PriceChanged struct {
-	Off  bool
 	Over int // percent of the rate before
 }
 
@@ -108,9 +105,14 @@ type Defaults struct {
 	Grace   time.Duration
 }
 
+const week = 7 * 24 * time.Hour
+
 // DefaultRules are the documented defaults.
 func DefaultRules() Rules {
 	return Rules{
+		Per: map[guard.Rule]Per{
+			guard.RuleOrphanVolume: {Remind: week},
+		},
 		Unregistered: Unregistered{After: 10 * time.Minute, Then: guard.ActAlert},
 		Expiry:       Expiry{Warn: []time.Duration{time.Hour, 15 * time.Minute}},
 		Budget:       Budget{Warn: []int{50, 80, 95}},

@@ -12,7 +12,7 @@ import (
 // runs on, are shown by the API and never told of here.
 func unregistered(r Rules, f Facts) Outcome {
 	o := f.Observed
-	if r.Unregistered.Off || !f.live() || o.Resource.ID.Kind != guard.Instance || o.Resource.State == guard.StateReleasing ||
+	if !f.live() || o.Resource.ID.Kind != guard.Instance || o.Resource.State == guard.StateReleasing ||
 		f.Lease != nil && f.Lease.Status.Open() && !f.Lease.Adopted || Self(o.Resource, f.Account) || Foreign(o.Resource, f.Deployment) != "" {
 		return Outcome{}
 	}

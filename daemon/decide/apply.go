@@ -54,7 +54,7 @@ func (l *Loop) compare(ctx context.Context, x *index, m moment) ([]job, error) {
 				return err
 			}
 			out := policy.Evaluate(l.Rules, f)
-			x.wait(s, out.Next)
+			x.wait(s, wakes(open, out))
 			l.judgements++
 			c := l.change(f, open, out)
 			if out.Booking != nil {
@@ -254,7 +254,7 @@ func (l *Loop) merge(cs []change, at time.Time) change {
 		return cs[0]
 	}
 	m := policy.Grouped(out.put, at)
-	out.told = []told{{cause: out.put[0].ID, stage: fmt.Sprintf("with %d more", len(cs)-1), message: m}}
+	out.told = []told{{cause: out.put[0].ID, stage: since(fmt.Sprintf("with %d more", len(cs)-1), at), message: m}}
 	out.entries = []guard.JournalEntry{{At: at, Who: "guard", Verb: "found", Subject: out.put[0].Resource.Account,
 		Text: m.Title, Data: map[string]string{"rule": string(m.Rule), "count": fmt.Sprint(len(cs))}}}
 	return out

@@ -25,7 +25,7 @@ type change struct {
 type told struct {
 	cause, stage string
 	message      guard.Message
-	opens        bool // it is the first that is said of a new finding
+	shares       bool // it may share a message: it is all that is said of a finding that is new, or still true
 }
 
 func (c change) empty() bool {
@@ -35,7 +35,7 @@ func (c change) empty() bool {
 // grouped returns the rule, where the change is one newly opened finding that
 // may share a message with others of its kind.
 func (c change) grouped() (guard.Rule, bool) {
-	if len(c.put) != 1 || len(c.closed) != 0 || c.release != nil || len(c.told) != 1 || !c.told[0].opens {
+	if len(c.put) != 1 || len(c.closed) != 0 || c.release != nil || len(c.told) != 1 || !c.told[0].shares {
 		return "", false
 	}
 	switch rule := c.put[0].Rule; rule {
@@ -109,30 +109,69 @@ func (l *Loop) opened(f policy.Facts, v policy.Verdict, c *change, stages map[gu
 		c.put = append(c.put, n)
 		return
 	}
+	n.Told = f.At
 	c.put = append(c.put, n)
 	c.told = append(c.told, told{n.ID, last.Name, policy.Told(n, last, f.At), true})
 	stages[v.Rule] = last.Name
 }
 
-// still brings an open finding up to date: a stage that is new is said.
+// remindAt is when an open finding is told again; zero: never.
+func remindAt(v policy.Verdict, o guard.Finding) time.Time {
+	switch {
+	case v.Remind <= 0:
+		return time.Time{}
+	case o.Told.IsZero():
+		return o.Opened.Add(v.Remind)
+	}
+	return o.Told.Add(v.Remind)
+}
+
+// wakes is when a subject is judged again by itself, to remind people of what is open
+// too; zero: never.
+func wakes(open []guard.Finding, out policy.Outcome) time.Time {
+	next := out.Next
+	for _, v := range out.Verdicts {
+		i := slices.IndexFunc(open, func(o guard.Finding) bool { return o.Rule == v.Rule })
+		if i < 0 {
+			continue
+		}
+		// One that is due and yet open was kept back by a snooze, whose end is waited for.
+		if at := remindAt(v, open[i]); at.After(out.At) && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	return next
+}
+
+// still brings an open finding up to date: a stage that is new is said, and an old one
+// again where that is long ago.
 func (l *Loop) still(f policy.Facts, v policy.Verdict, o guard.Finding, c *change, stages map[guard.Rule]string) {
 	last := v.Stages[len(v.Stages)-1]
 	said := said(v)
 	fresh := !slices.Contains(o.Said, last.Name)
-	if fresh && muted(f, v) {
-		fresh = false
+	due := remindAt(v, o)
+	again := !fresh && len(o.Said) > 0 && !due.IsZero() && !f.At.Before(due)
+	if (fresh || again) && muted(f, v) {
+		fresh, again = false, false
 		said = slices.DeleteFunc(said, func(name string) bool { return !slices.Contains(o.Said, name) })
 	}
-	if !fresh && slices.Equal(said, o.Said) && v.Urgent == o.Urgent && v.Lease == o.Lease {
+	if !fresh && !again && slices.Equal(said, o.Said) && v.Urgent == o.Urgent && v.Lease == o.Lease {
 		return
 	}
 	// What is not reached any more may be said again when it is.
 	o.Said, o.Urgent, o.Lease, o.Wastes = said, v.Urgent, v.Lease, v.Wastes
 	o.Title, o.Facts = last.Title, v.Facts
 	if fresh {
+		o.Told = f.At
 		stages[v.Rule] = since(last.Name, f.At)
 		c.told = append(c.told, told{o.ID, stages[v.Rule], policy.Told(o, last, f.At), false})
 		c.entries = append(c.entries, entry(f, "told", o.Rule, last.Title))
+	}
+	if again {
+		o.Told = f.At
+		stages[v.Rule] = since("again", f.At)
+		c.told = append(c.told, told{o.ID, stages[v.Rule], policy.Again(o, last, f.At, l.Zone), true})
+		c.entries = append(c.entries, entry(f, "told again", o.Rule, last.Title))
 	}
 	c.put = append(c.put, o)
 }

@@ -113,6 +113,11 @@ func (l *Loop) facts(src source, key string, account string, now time.Time) (pol
 		} else if ok {
 			f.Instance = &i
 		}
+		if le, ok, err := src.lease(f.Observed.Instance.Key()); err != nil {
+			return f, err
+		} else if ok {
+			f.InstanceLease = &le
+		}
 	}
 	if le, ok, err := src.lease(key); err != nil {
 		return f, err

@@ -243,6 +243,9 @@ func (x *index) lease(id string, l guard.Lease, ok bool) {
 	}
 	x.await(id, now)
 	x.touch(now.key)
+	for _, child := range x.family[now.key] {
+		x.touch(child) // it is told whose it was
+	}
 	if !now.waits && (was.open != now.open || was.key != now.key) {
 		x.look(now.account) // what it was of, or is of now, may be what another waits for
 	}
