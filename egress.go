@@ -1,6 +1,10 @@
 package guard
 
-import "time"
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
 
 // GB is what providers bill traffic by: 10⁹ bytes.
 const GB = 1_000_000_000
@@ -26,23 +30,35 @@ func (p EgressPrice) IsZero() bool { return p == EgressPrice{} }
 type Egress struct {
 	Resource ResourceID `json:"resource"`
 	// Sent and Received are all bytes since First, whatever the counters did between.
+	// They never fall.
 	Sent     uint64    `json:"sent"`
 	Received uint64    `json:"received"`
 	First    time.Time `json:"first"`
 	At       time.Time `json:"at"` // of the newest sample in it
-	// Boot and Last are the counters as last read, by interface.
+	// Lag is how far apart the last two samples were: what is newer than that may not
+	// have been told yet.
+	Lag time.Duration `json:"lag,omitzero"`
+	// Source is whose samples are counted: two that tell of the same bytes must not
+	// both be.
+	Source string `json:"source,omitzero"`
+	// Boot and Last are the counters as last read, by interface; empty where the source
+	// tells rates only.
 	Boot string               `json:"boot,omitzero"`
 	Last map[string]NICSample `json:"last,omitzero"`
+	// Odd are readings that were not believed, read at OddAt: a second one may show that
+	// they were right.
+	Odd   map[string]NICSample `json:"odd,omitzero"`
+	OddAt time.Time            `json:"odd_at,omitzero"`
 	// Resets, Wraps and Dropped count what the counters did: began anew, ran over, or
 	// told what no line can carry.
 	Resets  int `json:"resets,omitzero"`
 	Wraps   int `json:"wraps,omitzero"`
 	Dropped int `json:"dropped,omitzero"`
-	// Buckets are the bytes sent in each five minutes of the last day, oldest first;
-	// Hours in each hour before that, of a week.
-	Buckets []Bytes `json:"buckets,omitzero"`
-	Hours   []Bytes `json:"hours,omitzero"`
-	// Months are the bytes of each calendar month (UTC) that money is counted of.
+	// Buckets are the bytes of each five minutes of the last day, Hours of each hour of
+	// the last eight days, oldest first; what nobody saw is missing.
+	Buckets Course `json:"buckets,omitzero"`
+	Hours   Course `json:"hours,omitzero"`
+	// Months are the bytes of each calendar month (UTC) of the last year.
 	Months []Bytes `json:"months,omitzero"`
 }
 
@@ -53,4 +69,63 @@ type Bytes struct {
 	In   uint64    `json:"in,omitzero"`
 	// Flagged: a spike was told of it, so that it is no part of what is usual.
 	Flagged bool `json:"flagged,omitzero"`
+}
+
+// Course is the bytes of stretches that follow each other, oldest first. In JSON it is a
+// row of numbers, for there are many of them: of each stretch the seconds since the one
+// before (of the first: since 1970), the bytes sent and received, and 1 where flagged.
+type Course []Bytes
+
+// MarshalJSON implements json.Marshaler.
+func (c Course) MarshalJSON() ([]byte, error) {
+	row := make([]uint64, 0, 4*len(c))
+	var last int64
+	for _, b := range c {
+		at := b.From.Unix()
+		if at < last {
+			return nil, fmt.Errorf("%w: stretches of traffic are not in the order of time", ErrInvalid)
+		}
+		flag := uint64(0)
+		if b.Flagged {
+			flag = 1
+		}
+		row = append(row, uint64(at-last), b.Sent, b.In, flag)
+		last = at
+	}
+	return json.Marshal(row)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Course) UnmarshalJSON(b []byte) error {
+	var row []uint64
+	if err := json.Unmarshal(b, &row); err != nil {
+		return fmt.Errorf("%w: %s is no row of bytes", ErrInvalid, clip(string(b)))
+	}
+	const latest = 1 << 40 // seconds: some 30,000 years
+	*c = nil
+	var at uint64
+	for ; len(row) >= 4; row = row[4:] {
+		if at += row[0]; row[0] > latest || at > latest {
+			return fmt.Errorf("%w: a stretch of traffic has no such time", ErrInvalid)
+		}
+		*c = append(*c, Bytes{From: time.Unix(int64(at), 0).UTC(), Sent: row[1], In: row[2], Flagged: row[3] == 1})
+	}
+	if len(row) != 0 {
+		return fmt.Errorf("%w: a row of bytes has four numbers for each stretch", ErrInvalid)
+	}
+	return nil
+}
+
+// Quantity is what was sent and received in one stretch of one calendar month (UTC) at
+// one price. Money of traffic is computed from quantities, never kept as a running sum.
+type Quantity struct {
+	// Lease is whose budget it counts to; "" for none.
+	Lease string    `json:"lease,omitzero"`
+	From  time.Time `json:"from"`
+	To    time.Time `json:"to"`
+	Sent  uint64    `json:"sent"`
+	In    uint64    `json:"in,omitzero"`
+	// Free is how many of Sent were within the account's free tier.
+	Free  uint64      `json:"free,omitzero"`
+	Price EgressPrice `json:"price,omitzero"`
 }
