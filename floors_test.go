@@ -93,7 +93,9 @@ func floor(importPath string) (int, bool) {
 	case ".":
 		return 0, true
 	case "policy", "policy/spend", "policy/activity", "policy/egress", "policy/release", "policy/presence",
-		"providers", "providers/prices", "store":
+		"providers", "providers/prices", "store",
+		// What nvidia-smi, rocm-smi and Linux tell, read for the sources and for the agent.
+		"providers/signals/nvidiasmi", "providers/signals/rocmsmi", "providers/signals/machine":
 		return 1, true
 	case "configs", "daemon/wire", "daemon/notify/notifytest":
 		return 2, true
