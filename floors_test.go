@@ -100,7 +100,7 @@ func floor(importPath string) (int, bool) {
 	case "configs", "daemon/wire", "daemon/notify/notifytest":
 		return 2, true
 	case "daemon/observe", "daemon/signals", "daemon/keep", "daemon/meter", "daemon/decide", "daemon/release", "daemon/notify",
-		"daemon/api", "daemon/client", "daemon/doctor", "daemon/web":
+		"daemon/api", "daemon/client", "daemon/doctor", "daemon/web", "daemon/agent", "daemon/job":
 		return 3, true
 	case "daemon":
 		return 4, true

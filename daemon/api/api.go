@@ -82,7 +82,8 @@ type Signals struct {
 // server carries the handlers.
 type server struct {
 	Options
-	api huma.API
+	api    huma.API
+	agents agents
 }
 
 // newServer is a server without routes.
@@ -122,6 +123,9 @@ func New(o Options) http.Handler {
 	post(s, guard.Admin, "protect", "Keep guard from touching a resource", s.protect)
 	post(s, guard.Admin, "unprotect", "Let limits act again", s.unprotect)
 	post(s, guard.Viewer, "release", "Order the release of resources", s.release)
+	post(s, guard.Viewer, "stop", "Order the stop of a resource", s.stop)
+	post(s, guard.Viewer, "agent/samples", "Take in what an agent has read on its box", s.samples)
+	post(s, guard.Viewer, "agent/heartbeat", "Say that a job runs on a box", s.heartbeat)
 	post(s, guard.Admin, "enforce", "Let guard act in an account", s.enforce)
 	post(s, guard.Admin, "observe", "Make guard only watch an account", s.observe)
 	post(s, guard.Admin, "resume", "Let a paused guard act again", s.resume)

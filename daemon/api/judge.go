@@ -86,22 +86,28 @@ func stoppable(r guard.Resource, acct *providers.Account, action guard.Action) e
 	if action != guard.ActStop {
 		return nil
 	}
+	why := unstoppable(r, acct)
+	if why == "" {
+		return nil
+	}
+	return faultf(guard.ErrRefused, "cannot register %s with on_limit stop: %s", r.ID, why).hinted("Use --on-limit release or --on-limit alert.")
+}
+
+// unstoppable is why a stop would save nothing; "" where it saves something.
+func unstoppable(r guard.Resource, acct *providers.Account) string {
 	effect := r.StopSaves
 	if effect == guard.StopUnknown {
 		effect = acct.Provider.Truths().Stop
 	}
-	why := ""
 	switch {
 	case acct.Stopper == nil || effect == guard.StopUnsupported:
-		why = "the provider cannot stop it"
+		return "the provider cannot stop it"
 	case effect == guard.StopSavesNothing:
-		why = "a stopped machine costs the same there"
+		return "a stopped machine costs the same there"
 	case effect == guard.StopUnknown:
-		why = "nobody knows whether a stop saves anything there"
-	default:
-		return nil
+		return "nobody knows whether a stop saves anything there"
 	}
-	return faultf(guard.ErrRefused, "cannot register %s with on_limit stop: %s", r.ID, why).hinted("Use --on-limit release or --on-limit alert.")
+	return ""
 }
 
 // affordable refuses a cap that guard could not keep, or that is reached already.

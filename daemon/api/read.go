@@ -154,6 +154,7 @@ func (s *server) fill(v *store.View, b *book, o guard.Observed, at guard.Instant
 	out.Item = s.item(b, o, at.Wall)
 	out.FirstSeen, out.Identity = s.local(o.FirstSeen), o.Identity
 	out.ReadAt = s.local(o.Seen)
+	out.Agent = s.agent(o.Resource.ID)
 	if sc, ok, err := v.Scopes.Get(store.ScopeKey(guard.ScopeStatus{Account: o.Resource.ID.Account, Kind: o.Resource.ID.Kind, Scope: o.Resource.ID.Scope})); err != nil {
 		return err
 	} else if ok && sc.Complete.After(o.Seen) && o.Live() && len(o.Absent) == 0 {

@@ -89,7 +89,7 @@ func (s *server) plan(ctx context.Context, c *scene, account, id, why string, ou
 	if r := c.release; r != nil && !release.Withdrawable(*r) {
 		return edit{}, faultf(guard.ErrConflict, "cannot release %s: guard is stopping it at this moment; try again when it has stopped", target)
 	}
-	return s.ordered(c, why, out), nil
+	return s.ordered(c, guard.ActRelease, why, out), nil
 }
 
 // hows is how an end came about, for people.
@@ -150,15 +150,15 @@ func (s *server) touchable(c *scene) error {
 	return nil
 }
 
-// ordered is the release as a person ordered it; decide queues the notice of it
+// ordered is the release or the stop as a person ordered it; decide queues the notice of it
 // and lets it go on. What was planned for the same resource gives way.
-func (s *server) ordered(c *scene, why string, out *wire.ReleaseOutcome) edit {
+func (s *server) ordered(c *scene, action guard.Action, why string, out *wire.ReleaseOutcome) edit {
 	text := "ordered by " + c.who
 	if why != "" {
 		text += ": " + why
 	}
-	r := release.New(c.observed, c.lease, guard.ActRelease, guard.CausePerson, c.who, text, c.at.Wall, c.at.Wall, c.at.Wall)
-	e := edit{entry: c.entry("ordered", "release "+text, nil)}
+	r := release.New(c.observed, c.lease, action, guard.CausePerson, c.who, text, c.at.Wall, c.at.Wall, c.at.Wall)
+	e := edit{entry: c.entry("ordered", string(action)+" "+text, nil)}
 	e.entry.Data = map[string]string{"release": r.ID}
 	if !c.inLedger {
 		o := c.observed
@@ -175,7 +175,7 @@ func (s *server) ordered(c *scene, why string, out *wire.ReleaseOutcome) edit {
 		}
 		return tx.Releases.Put(r)
 	}
-	out.Outcome, out.Text = wire.OutcomeOrdered, "release ordered; guard reads it once more, ends it and proves that (guard show "+r.Target.String()+")"
+	out.Outcome, out.Text = wire.OutcomeOrdered, string(action)+" ordered; guard reads it once more, ends it and proves that (guard show "+r.Target.String()+")"
 	return e
 }
 

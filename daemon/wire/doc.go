@@ -220,6 +220,8 @@ type Show struct {
 	ReadAt       *time.Time `json:"read_at"`
 	RegisteredAt *time.Time `json:"registered_at"`
 	Identity     string     `json:"identity,omitempty"`
+	// Agent is what is known of the agent on the box; null where none was heard of.
+	Agent *AgentStatus `json:"agent,omitempty"`
 }
 
 // Part is what one member of a lease's family has cost.

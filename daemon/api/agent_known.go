@@ -1,0 +1,157 @@
+package api
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"guard"
+	"guard/daemon/wire"
+)
+
+const (
+	// mostAgents bounds the memory of agents; there are fewer tokens.
+	mostAgents = 4096
+	// mostStreams is how many runs of one agent are told apart: what waited on its disk
+	// belongs to an earlier one.
+	mostStreams = 8
+	// sampling is how long after its last samples an agent still counts as there.
+	sampling = 3 * time.Minute
+)
+
+// agents is what the API knows of the agents on the boxes. It is lost with the process
+// and told anew within a minute.
+type agents struct {
+	mu sync.Mutex
+	of map[string]*agentSeen // by resource key
+}
+
+// agentSeen is one agent.
+type agentSeen struct {
+	status  wire.AgentStatus
+	sampled time.Time // when it last sent something; zero: never
+	streams []stream  // the newest last
+	beat    guard.Instant
+}
+
+// stream is how far one run of an agent has come.
+type stream struct {
+	id  string
+	seq uint64
+}
+
+// at is the agent of a resource. The caller holds the lock.
+func (a *agents) at(key string) *agentSeen {
+	seen, ok := a.of[key]
+	if ok {
+		return seen
+	}
+	if a.of == nil {
+		a.of = map[string]*agentSeen{}
+	}
+	for len(a.of) >= mostAgents {
+		oldest := ""
+		for k, s := range a.of {
+			if oldest == "" || s.sampled.Before(a.of[oldest].sampled) {
+				oldest = k
+			}
+		}
+		delete(a.of, oldest)
+	}
+	seen = &agentSeen{}
+	a.of[key] = seen
+	return seen
+}
+
+// fresh leaves out the samples that have come before.
+func (a *agents) fresh(key string, in []wire.AgentSample) ([]wire.AgentSample, tally) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var t tally
+	var out []wire.AgentSample
+	last := map[string]uint64{}
+	for _, s := range a.at(key).streams {
+		last[s.id] = s.seq
+	}
+	for _, x := range in {
+		if x.Seq <= last[x.Stream] {
+			t.twice++
+			continue
+		}
+		last[x.Stream] = x.Seq
+		out = append(out, x)
+	}
+	return out, t
+}
+
+// took records what an agent sent, once that is taken in.
+func (a *agents) took(key string, now time.Time, in wire.AgentRequest, report wire.AgentStatus, skew float64, t tally) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	seen := a.at(key)
+	old := seen.status
+	report.Seen, report.Skew = now, skew
+	report.Twice, report.Future, report.Unusable = old.Twice+t.twice, old.Future+t.future, old.Unusable+t.unusable
+	report.Why = cmp.Or(t.why, old.Why)
+	seen.status, seen.sampled = report, now
+	for _, x := range in.Samples {
+		i := slices.IndexFunc(seen.streams, func(s stream) bool { return s.id == x.Stream })
+		if i < 0 {
+			seen.streams = append(seen.streams, stream{x.Stream, x.Seq})
+			continue
+		}
+		seen.streams[i].seq = max(seen.streams[i].seq, x.Seq)
+	}
+	seen.streams = seen.streams[max(0, len(seen.streams)-mostStreams):]
+}
+
+// beat records that a job runs there, and tells how long since the last time it did, and
+// whether an agent samples the box.
+func (a *agents) beat(key string, at guard.Instant) (since time.Duration, sampled bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	seen := a.at(key)
+	since = time.Minute
+	if !seen.beat.IsZero() {
+		since = min(max(at.Sub(seen.beat), time.Second), mostInterval)
+	}
+	seen.beat = at
+	return since, at.Wall.Sub(seen.sampled) < sampling
+}
+
+// working puts the last heartbeat into samples that know of no newer one.
+func (a *agents) working(key string, batch []guard.Sample) {
+	a.mu.Lock()
+	beat := a.at(key).beat
+	a.mu.Unlock()
+	if beat.IsZero() {
+		return
+	}
+	for i, x := range batch {
+		age := x.At.Sub(beat.Wall)
+		if age < 0 || x.HeartbeatAge.OK && x.HeartbeatAge.V <= age.Seconds() {
+			continue
+		}
+		batch[i].HeartbeatAge = guard.Known(age.Seconds())
+	}
+}
+
+// agent is what is known of the agent of a resource, as people read it; nil where none
+// was heard of since guardd started.
+func (s *server) agent(id guard.ResourceID) *wire.AgentStatus {
+	s.agents.mu.Lock()
+	defer s.agents.mu.Unlock()
+	seen, ok := s.agents.of[id.Key()]
+	if !ok {
+		return nil
+	}
+	out := seen.status
+	out.Seen, out.Heartbeat = out.Seen.In(s.Location()), s.local(seen.beat.Wall)
+	if out.Fuse != nil {
+		f := *out.Fuse
+		f.At = s.inZone(f.At)
+		out.Fuse = &f
+	}
+	return &out
+}
