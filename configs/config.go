@@ -28,6 +28,8 @@ type Config struct {
 	Backup Backup
 	// Retention is how long what is over is kept in the ledger.
 	Retention time.Duration
+	// Signals are where samples of how hard instances work come from.
+	Signals Signals
 	// Slack is nil where no Slack channel is configured.
 	Slack *Slack
 	// Notes are what is allowed and yet worth telling whoever wrote the file.

@@ -54,8 +54,8 @@ func FuzzLoad(f *testing.F) {
 		if strings.Contains(string(data), "file") || strings.Contains(string(data), "prices") {
 			return
 		}
-		c, err := Load(data, "guard.yaml", providersBuilt, env)
-		d, again := Load(data, "guard.yaml", providersBuilt, env)
+		c, err := Load(data, "guard.yaml", built, env)
+		d, again := Load(data, "guard.yaml", built, env)
 		if (err == nil) != (again == nil) || err != nil && err.Error() != again.Error() {
 			t.Fatalf("loading twice differs:\n%v\n%v", err, again)
 		}

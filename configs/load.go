@@ -18,14 +18,13 @@ import (
 const maxFile = 256 << 10
 
 // Load reads a configuration. name is the file's path: it stands in messages,
-// and relative paths in the file start from its folder. providers says for each
-// provider built how its section of an account is decoded; env looks up an
-// environment variable, as os.LookupEnv does.
+// and relative paths in the file start from its folder. env looks up an environment
+// variable, as os.LookupEnv does.
 //
 // The error is Problems, every mistake at once, and there is no Config with it.
 // Secrets and price books that the file names are read too, so that what cannot
 // be read is told before anything starts.
-func Load(data []byte, name string, providers map[string]SectionDecoder, env func(string) (string, bool)) (*Config, error) {
+func Load(data []byte, name string, built *Decoders, env func(string) (string, bool)) (*Config, error) {
 	d := &decoder{file: name, env: env, lines: map[string]int{}, unread: map[string]bool{}}
 	rules := policy.DefaultRules()
 	f := defaultFile(rules)
@@ -42,7 +41,8 @@ func Load(data []byte, name string, providers map[string]SectionDecoder, env fun
 	d.keep(f, c)
 	c.Rules = d.rules(f, rules)
 	c.Slack = d.slack(f.Notify.Slack)
-	c.Accounts = d.accounts(f.Accounts, c, providers)
+	c.Accounts = d.accounts(f.Accounts, c, built.providers())
+	d.signals(f, c, built.sources())
 	if len(d.problems) > 0 {
 		return nil, inOrder(d.problems, name)
 	}
@@ -63,6 +63,7 @@ func defaultFile(r policy.Rules) file {
 		Release:   releaseFile{r.Verify},
 		Backup:    backupFile{Keep: defaultKeep},
 		Retention: defaultRetention,
+		Signals:   signalsFile{Keep: defaultSamples},
 	}
 	f.Rules.Unregistered.After = r.Unregistered.After
 	f.Rules.Unregistered.Then = action(r.Unregistered.Then)

@@ -39,10 +39,28 @@ func (c *cloud) Check(report func(key, problem string)) {
 	}
 }
 
-var providersBuilt = map[string]SectionDecoder{
+// probe is a source's section of the shapes that sources have.
+type probe struct {
+	URL   string            `yaml:"url"`
+	Hosts map[string]string `yaml:"hosts"`
+}
+
+// Resources names the hosts.
+func (p probe) Resources() map[string]string {
+	out := map[string]string{}
+	for id := range p.Hosts {
+		out["hosts."+id] = id
+	}
+	return out
+}
+
+var built = &Decoders{Providers: map[string]SectionDecoder{
 	"aws":  SectionOf(cloud{Regions: []string{"all"}}),
 	"fake": SectionOf(struct{}{}),
-}
+}, Sources: map[string]SectionDecoder{
+	"prometheus": SectionOf(probe{}),
+	"ssh":        SectionOf(probe{}),
+}}
 
 // TestMain sets a zone that no test expects: the machine's own must not decide
 // what a schedule means.
@@ -64,7 +82,7 @@ func env(name string) (string, bool) {
 
 func load(t *testing.T, text string) (*Config, error) {
 	t.Helper()
-	return Load([]byte(text), "guard.yaml", providersBuilt, env)
+	return Load([]byte(text), "guard.yaml", built, env)
 }
 
 func mustLoad(t *testing.T, text string) *Config {
@@ -259,7 +277,7 @@ func TestReference(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "prices", "aws.yaml"), []byte(book), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Load(text, filepath.Join(dir, "guard.yaml"), providersBuilt, env)
+	_, err = Load(text, filepath.Join(dir, "guard.yaml"), built, env)
 	var ps Problems
 	if !errors.As(err, &ps) || !errors.Is(err, guard.ErrInvalid) {
 		t.Fatalf("error %T %v", err, err)
@@ -299,7 +317,7 @@ func TestExamplesLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := Load(text, file, providersBuilt, env)
+		c, err := Load(text, file, built, env)
 		if err != nil {
 			t.Errorf("%s:\n%v", file, err)
 			continue

@@ -46,8 +46,8 @@ type Rehearsal struct {
 	Poll, Sweep time.Duration
 	// Only: where Over lists accounts, the story's others are not configured.
 	Only bool
-	// Providers decode the sections of the file's own accounts.
-	Providers map[string]SectionDecoder
+	// Built decodes the sections of the file's own accounts and sources.
+	Built *Decoders
 }
 
 // Rehearse makes the configuration. The error is Problems, as of Load.
@@ -81,12 +81,14 @@ func Rehearse(r Rehearsal) (*Config, error) {
 	d.keep(f, c)
 	c.Rules = d.rules(f, rules)
 	c.Slack = d.slack(f.Notify.Slack)
-	decoders := maps.Clone(r.Providers)
+	decoders := maps.Clone(r.Built.providers())
 	if decoders == nil {
 		decoders = map[string]SectionDecoder{}
 	}
 	decoders[r.Kind] = SectionOf(struct{}{})
 	own := d.accounts(f.Accounts, c, decoders)
+	d.signals(f, c, r.Built.sources())
+	c.Signals.Sources = nil // of no use to a story's clouds
 	if len(d.problems) > 0 {
 		return nil, inOrder(d.problems, name)
 	}

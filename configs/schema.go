@@ -26,6 +26,7 @@ type (
 		Release   releaseFile   `yaml:"release"`
 		Backup    backupFile    `yaml:"backup"`
 		Retention time.Duration `yaml:"retention"`
+		Signals   signalsFile   `yaml:"signals"`
 		Budgets   later         `yaml:"budgets"`
 		Exchange  later         `yaml:"exchange"`
 		Notify    notifyFile    `yaml:"notify"`

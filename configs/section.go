@@ -10,6 +10,27 @@ import (
 // account has under its provider's name. It is made by [SectionOf].
 type SectionDecoder func(s *Section) any
 
+// Decoders says how the sections of what this guardd is built with are decoded; a nil one
+// is built with nothing.
+type Decoders struct {
+	Providers map[string]SectionDecoder // of an account, by provider
+	Sources   map[string]SectionDecoder // of a source of samples, by kind
+}
+
+func (b *Decoders) providers() map[string]SectionDecoder {
+	if b == nil {
+		return nil
+	}
+	return b.Providers
+}
+
+func (b *Decoders) sources() map[string]SectionDecoder {
+	if b == nil {
+		return nil
+	}
+	return b.Sources
+}
+
 // SectionOf decodes a section into a T, over what defaults holds, under the
 // rules of the file itself: every problem with its line, unknown keys refused.
 //

@@ -98,7 +98,7 @@ func newWorld(t *testing.T, config string, scripts ...fake.Script) *world {
 }
 
 func (w *world) load() (*configs.Config, error) {
-	return configs.Load([]byte(w.config), "guard.yaml", map[string]configs.SectionDecoder{"fake": configs.SectionOf(struct{}{})}, os.LookupEnv)
+	return configs.Load([]byte(w.config), "guard.yaml", &configs.Decoders{Providers: map[string]configs.SectionDecoder{"fake": configs.SectionOf(struct{}{})}}, os.LookupEnv)
 }
 
 // boot starts a daemon over what the backend holds.

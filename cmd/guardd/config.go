@@ -19,8 +19,10 @@ import (
 // sections is how each provider's own part of an account is decoded, and
 // factories how its adapter is made: a new provider is one line in each.
 var (
-	sections = map[string]configs.SectionDecoder{
-		aws.Kind: configs.SectionOf(aws.Config{}),
+	sections = &configs.Decoders{
+		Providers: map[string]configs.SectionDecoder{
+			aws.Kind: configs.SectionOf(aws.Config{}),
+		},
 	}
 	factories = map[string]daemon.Factory{
 		aws.Kind: newAWS,

@@ -38,7 +38,7 @@ var clouds sync.Map
 
 // The tests' guardd knows the fake cloud as one more provider.
 func init() {
-	sections["fake"] = configs.SectionOf(fakeSection{})
+	sections.Providers["fake"] = configs.SectionOf(fakeSection{})
 	factories["fake"] = func(_ context.Context, a configs.Account) (providers.Provider, error) {
 		section := a.Section.(fakeSection)
 		c, ok := clouds.Load(section.Cloud)

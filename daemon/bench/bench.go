@@ -173,7 +173,7 @@ func (b *bench) config() (*configs.Config, error) {
 	for i := range b.Fleet.Accounts {
 		fmt.Fprintf(&text, "  - {name: %s, provider: fake, poll: %s, sweep: %s}\n", accountName(i), poll, sweep)
 	}
-	return configs.Load([]byte(text.String()), "bench.yaml", map[string]configs.SectionDecoder{"fake": configs.SectionOf(struct{}{})},
+	return configs.Load([]byte(text.String()), "bench.yaml", &configs.Decoders{Providers: map[string]configs.SectionDecoder{"fake": configs.SectionOf(struct{}{})}},
 		func(string) (string, bool) { return "", false })
 }
 

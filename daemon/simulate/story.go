@@ -35,9 +35,9 @@ type Story struct {
 }
 
 // Parse reads a scenario file; path stands in messages, and relative paths in the
-// file start from its folder. providers decode the sections of a config_file's own
-// accounts. The error is configs.Problems: every mistake, with its line.
-func Parse(data []byte, path string, providers map[string]configs.SectionDecoder) (*Story, error) {
+// file start from its folder. built decodes the sections of a config_file's own
+// accounts and sources. The error is configs.Problems: every mistake, with its line.
+func Parse(data []byte, path string, built *configs.Decoders) (*Story, error) {
 	doc := configs.NewDocument(data, path)
 	root := doc.Root()
 	s := &Story{File: path, root: root}
@@ -52,7 +52,7 @@ func Parse(data []byte, path string, providers map[string]configs.SectionDecoder
 	s.expect = readExpectations(f.Expect, s.start, s.length)
 	s.times()
 	s.references(root)
-	s.rehearsal = configs.Rehearsal{Kind: "fake", Over: f.Config, Poll: f.Poll.or(defaultPoll), Sweep: f.Sweep.or(defaultSweep), Providers: providers}
+	s.rehearsal = configs.Rehearsal{Kind: "fake", Over: f.Config, Poll: f.Poll.or(defaultPoll), Sweep: f.Sweep.or(defaultSweep), Built: built}
 	for _, a := range s.accounts {
 		s.rehearsal.Accounts = append(s.rehearsal.Accounts, configs.Rehearsed{Name: a.name, Keys: a.AccountKeys, Node: a.node})
 	}
