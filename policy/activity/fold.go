@@ -1,33 +1,139 @@
 package activity
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"guard"
 )
 
+const (
+	// Hole is how long nothing may be known before a span begins anew (or three
+	// intervals, where that is longer).
+	Hole = 15 * time.Minute
+	// early is how far ahead of guard's clock a sample's own may be.
+	early = time.Minute
+	// longest is the longest interval one sample may stand for: a mean over more
+	// than that hides whatever happened.
+	longest = time.Hour
+	// most is how many GPUs one machine is believed to have.
+	most = 64
+)
+
 // fold is what the next sample is folded with, beside what judgements rest on.
-type fold struct{}
+type fold struct {
+	// From is when the first sample began.
+	From time.Time `json:"from,omitzero"`
+	// Told is when each of the signals was last told.
+	Told [signals]time.Time `json:"told,omitzero"`
+	GPUs []gpu              `json:"gpu,omitzero"`
+	// Base is how many cores are busy when the box does nothing.
+	Base guard.Gauge `json:"base,omitzero"`
+	// Minutes are the newest ten, for what counts only where it goes on.
+	Minutes []minute `json:"minutes,omitzero"`
+	// By is what the box is parked by, and Came how many bytes came in meanwhile.
+	By   kind    `json:"by,omitzero"`
+	Came float64 `json:"came,omitzero"`
+	// Pause is the longest that the GPUs were quiet between two pieces of work.
+	Pause time.Duration `json:"pause,omitzero"`
+	Ring  []bucket      `json:"ring,omitzero"`
+}
+
+// Admit says why a sample cannot be taken in at a time; nil where it can. One that is
+// not newer than the newest is guard.ErrConflict, one that cannot be believed at all
+// guard.ErrInvalid.
+func (s State) Admit(x guard.Sample, at time.Time) error {
+	switch {
+	case x.At.Year() < 2000:
+		return fmt.Errorf("%w: a sample does not say when it was taken", guard.ErrInvalid)
+	case x.At.After(at.Add(early)):
+		return fmt.Errorf("%w: a sample is of %s, which is %s from now: the clock of its source is ahead",
+			guard.ErrInvalid, x.At.UTC().Format(time.RFC3339), x.At.Sub(at).Round(time.Second))
+	case x.Interval < time.Second || x.Interval > longest:
+		return fmt.Errorf("%w: a sample of %s stands for %s: it must be between 1s and %s",
+			guard.ErrInvalid, x.At.UTC().Format(time.RFC3339), x.Interval, longest)
+	case len(x.GPUs) > most:
+		return fmt.Errorf("%w: a sample tells of %d GPUs: more than %d are not believed", guard.ErrInvalid, len(x.GPUs), most)
+	case !x.At.After(s.Heard):
+		return fmt.Errorf("%w: a sample of %s is not newer than the newest, of %s",
+			guard.ErrConflict, x.At.UTC().Format(time.RFC3339), s.Heard.Format(time.RFC3339))
+	}
+	return nil
+}
 
 // Fold takes in the next sample. One that is not newer than the state's, or that lies
-// more than a minute ahead of at, changes nothing (see Admit).
-func (s State) Fold(b Busy, box Box, x guard.Sample, at time.Time) State { return s }
+// more than a minute ahead of at, changes nothing (see Admit). A box that does not run
+// has no activity, whatever samples say.
+func (s State) Fold(b Busy, box Box, x guard.Sample, at time.Time) State {
+	if !box.Running || s.Admit(x, at) != nil {
+		return s.Look(b, box, at)
+	}
+	x.At = x.At.UTC().Round(0)
+	s = s.begin(x, box)
+	r := s.read(b, box, x)
+	s.learn(b, &r)
+	s.spans(b, &r)
+	s.remember(&r)
+	s.Heard, s.Interval, s.Basis, s.Source = x.At, x.Interval, x.Basis, x.Source
+	s.Doubts = r.doubts
+	return s.Look(b, box, at)
+}
+
+// begin gives the state that the sample is folded into: its own slices, so that the
+// state before stays what it was, and nothing of an earlier boot.
+func (s State) begin(x guard.Sample, box Box) State {
+	start := x.At.Add(-x.Interval)
+	if x.Boot != "" && s.Boot != "" && x.Boot != s.Boot {
+		s = State{Boot: x.Boot, BootAt: later(start, s.Heard), Worked: s.Worked, Work: s.Work,
+			fold: fold{From: s.From, Ring: s.Ring, Base: s.Base}}
+	}
+	if x.Boot != "" {
+		s.Boot = x.Boot
+	}
+	if x.Source != s.Source {
+		s.Told = [signals]time.Time{}
+	}
+	if s.From.IsZero() {
+		s.From = start
+	}
+	s.Minutes, s.Ring, s.Unused = slices.Clone(s.Minutes), slices.Clone(s.Ring), slices.Clone(s.Unused)
+	if n := max(len(x.GPUs), min(box.GPUs, most)); n != len(s.GPUs) {
+		s.GPUs = make([]gpu, n)
+	} else {
+		s.GPUs = slices.Clone(s.GPUs)
+	}
+	return s
+}
 
 // Look takes in that time has passed without a sample: at is now.
-func (s State) Look(b Busy, box Box, at time.Time) State { return s }
+func (s State) Look(_ Busy, box Box, at time.Time) State {
+	if !box.Running {
+		// The moment it is next seen to run is when it booted.
+		return State{Boot: s.Boot, BootAt: at.UTC().Round(0)}
+	}
+	if s.Heard.IsZero() || s.Fresh(at) {
+		s.Lost = Span{}
+		return s
+	}
+	since, why := s.At, "no sample came since"
+	if since.IsZero() {
+		since = s.From
+	}
+	if at.Sub(since) <= 3*s.Interval {
+		s.Lost = Span{}
+		return s
+	}
+	if s.Heard.After(since) && len(s.Doubts) > 0 {
+		why = s.Doubts[0]
+	}
+	s.Lost = Span{Since: since, Why: why}
+	return s
+}
 
-// Admit says why a sample cannot be taken in at a time; nil where it can.
-func (s State) Admit(x guard.Sample, at time.Time) error { return nil }
-
-// Same reports whether judgements rest on the same in both: what only grows older (At,
-// Seen, and the like) is no difference.
-func (s State) Same(o State) bool { return false }
-
-// Covered is how much of a span was seen, 0 to 1, at the end of the newest sample.
-func (s State) Covered(x Span) float64 { return 0 }
-
-// Fresh reports whether the newest sample is no older than three of its intervals.
-func (s State) Fresh(at time.Time) bool { return false }
-
-// Lines are the window's numbers for people, with a small sparkline of the busiest GPU.
-func (s State) Lines(at time.Time, zone *time.Location) []string { return nil }
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

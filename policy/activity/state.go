@@ -53,6 +53,9 @@ type Span struct {
 	// Seen is how much of the time since then samples stand for; what lies in a hole
 	// counts for nothing.
 	Seen time.Duration `json:"seen,omitzero"`
+	// End is the end of the newest sample that had it: what came after told nothing, or
+	// nothing came.
+	End time.Time `json:"end,omitzero"`
 	// Why is what makes it so, in a few words for people.
 	Why string `json:"why,omitzero"`
 }
@@ -70,14 +73,21 @@ func (s Span) Lasts(at time.Time) time.Duration {
 
 // State is what the samples of one instance have told so far. The zero value has seen
 // none. The spans are judged by package policy; a span of an earlier boot is over.
+//
+// A sample that does not tell whether something works changes no span: it is not seen,
+// so that Span.Seen falls behind the clock. After more than [Hole] (or three intervals)
+// without one that tells, a span begins anew.
 type State struct {
-	// At is the end of the newest sample that told something, Interval and Basis its
-	// own, Source who told.
+	// At is the end of the newest sample that told whether something works, and Heard
+	// the end of the newest one, whatever it told. Interval, Basis and Source are that
+	// one's own.
 	At       time.Time     `json:"at,omitzero"`
+	Heard    time.Time     `json:"heard,omitzero"`
 	Interval time.Duration `json:"interval,omitzero"`
 	Basis    guard.Basis   `json:"basis,omitzero"`
 	Source   string        `json:"source,omitzero"`
 	// Boot is the machine's boot and BootAt about when it began, as far as samples tell.
+	// Of a box that does not run nothing else is kept.
 	Boot   string    `json:"boot,omitzero"`
 	BootAt time.Time `json:"boot_at,omitzero"`
 
@@ -100,9 +110,15 @@ type State struct {
 	// Lost: the samples stopped, or tell nothing that can be believed (Why says what).
 	Lost Span `json:"lost,omitzero"`
 
-	// Worked is when work was last seen, and Work what it was: "gpu 93 %", "cpu 6 cores".
+	// Worked is when work was last seen (the end of its interval), and Work what it was:
+	// "gpu 93 %", "cpu 6.0 cores".
 	Worked time.Time `json:"worked,omitzero"`
 	Work   string    `json:"work,omitzero"`
+	// Doubts are what the newest sample tells and is not believed, or does not tell and
+	// should, each naming its metric: "util 37100 % of gpu 0".
+	Doubts []string `json:"doubts,omitzero"`
+	// Held: memory is held by processes of which none is alive.
+	Held bool `json:"held,omitzero"`
 
 	fold
 }

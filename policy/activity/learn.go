@@ -1,0 +1,150 @@
+package activity
+
+import (
+	"time"
+
+	"guard"
+)
+
+const (
+	// baseMost is the most cores that are believed to be busy with nothing.
+	baseMost = 0.5
+	// settle is how long a GPU must draw more than its floor, doing nothing that anything
+	// else tells, before that is its new floor.
+	settle = 15 * time.Minute
+	// lately is how long what goes on is looked at.
+	lately = 10 * time.Minute
+)
+
+// rest learns how many cores are busy when the box does nothing: a low quantile of what
+// they are while no GPU works, which falls fast, rises slowly, and never goes past
+// baseMost, so that a box which works from its first minute is not taken for one that
+// rests.
+func (s *State) rest(r *reading) {
+	if r.works != no || !r.CPUCores.OK {
+		return
+	}
+	x := min(r.CPUCores.V, baseMost)
+	base := s.Base.Or(x)
+	if x < base {
+		base += 0.3 * (x - base)
+	} else {
+		base += 0.01 * (x - base)
+	}
+	s.Base = guard.Known(base)
+}
+
+// minute is how many samples there were in one, and in how many of them each kind was
+// busy.
+type minute [disk + 2]int64 // when (Unix minutes), by kind from cpu on, all
+
+// goesOn takes in what is busy now, and says which kinds are in at least three and 30 %
+// of the samples of the last ten minutes; of those there are, where three do not fit.
+func (s *State) goesOn(now [disk + 1]bool, at time.Time, interval time.Duration) (goes [disk + 1]bool) {
+	const all = disk + 1
+	m := at.Unix() / 60
+	keep := s.Minutes[:0]
+	for _, x := range s.Minutes {
+		if x[0] > m-int64(lately/time.Minute) {
+			keep = append(keep, x)
+		}
+	}
+	if len(keep) == 0 || keep[len(keep)-1][0] != m {
+		keep = append(keep, minute{m})
+	}
+	last := &keep[len(keep)-1]
+	last[all]++
+	for k := cpu; k <= disk; k++ {
+		if now[k] {
+			last[k]++
+		}
+	}
+	s.Minutes = keep
+	var sum minute
+	for _, x := range keep {
+		for k := cpu; k <= all; k++ {
+			sum[k] += x[k]
+		}
+	}
+	least := int64(1)
+	if 3*interval <= lately {
+		least = 3
+	}
+	for k := cpu; k <= disk; k++ {
+		goes[k] = sum[k] >= least && 10*sum[k] >= 3*sum[all]
+	}
+	return goes
+}
+
+// learn takes in what the GPUs rest at. The floor of a GPU's power is the least that it
+// draws in samples where nothing tells of work. It differs with and without a context
+// on the GPU (70 and 120 W on an H100), so work and a move of its memory begin it anew.
+// Power above the floor counts as work for [settle]: by then nothing else has told of
+// any, and the least of what was drawn is the new floor. So power alone keeps no box
+// busy for ever, and a box whose floor was never seen is not busy by its power.
+func (s *State) learn(b Busy, r *reading) {
+	for i := range s.GPUs {
+		k, l := &s.GPUs[i], look{}
+		if i < len(r.gpus) {
+			l = r.gpus[i]
+		}
+		if l.mem.OK && (l.moved || !k.Mem.OK) {
+			k.Mem = l.mem
+		}
+		k.floor(b, l, r.At)
+		k.use(r, l)
+	}
+	if r.works == yes && s.GPUsQuiet.On() {
+		s.Pause = max(s.Pause-s.Pause/10, min(s.GPUsQuiet.End.Sub(s.GPUsQuiet.Since), 2*time.Hour))
+	}
+}
+
+func (k *gpu) floor(b Busy, l look, at time.Time) {
+	idles := l.util.OK && l.util.V < b.GPU && (l.works == no || l.draws)
+	switch {
+	case l.moved || l.util.OK && l.util.V >= b.GPU:
+		if k.Floor.OK {
+			k.Last = k.Floor
+		}
+		k.Floor, k.Rise, k.RiseAt = guard.Gauge{}, guard.Gauge{}, time.Time{}
+	case !idles || !l.power.OK:
+	case !k.Floor.OK || l.power.V <= k.Floor.V:
+		k.Floor, k.Rise, k.RiseAt = l.power, guard.Gauge{}, time.Time{}
+	case l.works == no:
+		k.Rise, k.RiseAt = guard.Gauge{}, time.Time{}
+	case !k.Rise.OK:
+		k.Rise, k.RiseAt = l.power, at
+	default:
+		k.Rise = guard.Known(min(k.Rise.V, l.power.V))
+		if at.Sub(k.RiseAt) >= settle {
+			k.Floor, k.Rise, k.RiseAt = k.Rise, guard.Gauge{}, time.Time{}
+		}
+	}
+}
+
+// use counts how long a GPU was of no use while another one of the box worked. One that
+// works for more than 2 % of six such hours (what is longer ago counts half), or holds
+// 1 % of its memory, is of use and begins anew.
+func (k *gpu) use(r *reading, l look) {
+	const share, hours = 0.02, 6 * time.Hour
+	if l.mem.OK && l.total.OK && l.mem.V >= 0.01*l.total.V {
+		k.Since, k.Beside, k.Own = time.Time{}, 0, 0
+		return
+	}
+	if r.works != yes || l.works == unknown || !l.mem.OK || !l.total.OK {
+		return
+	}
+	if k.Since.IsZero() {
+		k.Since = r.start
+	}
+	before := k.Beside
+	k.Beside += r.Interval
+	if l.works == yes {
+		k.Own += r.Interval
+	}
+	if float64(k.Own) > share*float64(hours) {
+		k.Since, k.Beside, k.Own = time.Time{}, 0, 0
+	} else if k.Beside/hours > before/hours {
+		k.Own /= 2
+	}
+}

@@ -1,0 +1,219 @@
+package activity
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"guard"
+)
+
+// kind is what beside a GPU may work.
+type kind int8
+
+const (
+	nothing kind = iota
+	cpu
+	incoming
+	outgoing
+	disk
+	person
+	job
+)
+
+// The signals whose silence is told from never having been told.
+const (
+	cpuSignal = iota
+	netSignal
+	diskSignal
+	processSignal
+	memorySignal
+	powerSignal
+	signals
+)
+
+var signalNames = [signals]string{"cpu", "net", "disk", "processes", "memory", "power"}
+
+// forget is after how long a signal that is told no more counts as never told: until
+// then samples without it are not known to be quiet.
+const forget = time.Hour
+
+// How young a person's input and a job's heartbeat must be to count as work.
+const (
+	inputFor = 30 * time.Minute
+	heartFor = 10 * time.Minute
+)
+
+// reading is what one sample tells, judged.
+type reading struct {
+	guard.Sample
+	start  time.Time
+	gpus   []look
+	doubts []string
+	// works: some GPU does; no: each is known not to.
+	works tri
+	why   string
+	// suspect: some GPU may well work.
+	suspect bool
+	pinned  tri
+	// other is what else works now, and goes on: what goes on, although not just now.
+	// silent: a signal that was told lately is not.
+	other, goes kind
+	otherWhy    string
+	silent      bool
+	alive       guard.Gauge // GPU processes
+	dead        int
+}
+
+// read judges a sample. It takes in what the signals say (when told, the minutes of
+// what must go on, the energy counters), and nothing else.
+func (s *State) read(b Busy, box Box, x guard.Sample) reading {
+	x, said := clean(x)
+	r := reading{Sample: x, start: x.At.Add(-x.Interval), works: no, pinned: no}
+	s.readGPUs(b, box, &r, said)
+	r.processes()
+	told := [signals]bool{x.CPUCores.OK, x.Rx.OK || x.Tx.OK, x.Disk.OK, r.alive.OK}
+	told[memorySignal] = !slices.ContainsFunc(r.gpus, func(l look) bool { return !l.mem.OK })
+	told[powerSignal] = !slices.ContainsFunc(r.gpus, func(l look) bool { return !l.power.OK })
+	for i, is := range told {
+		switch {
+		case is:
+			s.Told[i] = x.At
+		case i < memorySignal && s.told(i, x.At):
+			r.silent = true
+			r.doubts = append(r.doubts, signalNames[i]+" is not told any more")
+		}
+	}
+	s.readOthers(b, &r)
+	return r
+}
+
+func (s *State) told(signal int, at time.Time) bool {
+	return !s.Told[signal].IsZero() && at.Sub(s.Told[signal]) <= forget
+}
+
+func (s *State) readGPUs(b Busy, box Box, r *reading, said []string) {
+	var doubted [reasons][]int
+	whole := len(r.GPUs) == len(s.GPUs)
+	pinned, blind := 0, 0
+	for i := range s.GPUs {
+		l, why := look{}, missing
+		if i < len(r.GPUs) {
+			k := &s.GPUs[i]
+			if !whole {
+				// With one missing nobody knows which is which.
+				*k = gpu{}
+			}
+			l, why = k.look(b, box, r.GPUs[i], r.At)
+		}
+		if why >= 0 {
+			doubted[why] = append(doubted[why], i)
+		}
+		switch {
+		case l.works == yes && r.works != yes:
+			r.works, r.why = yes, l.why
+		case l.works == unknown && r.works == no:
+			r.works = unknown
+		}
+		r.suspect = r.suspect || l.suspect
+		switch l.pinned {
+		case yes:
+			pinned++
+		case unknown:
+			blind++
+		}
+		r.gpus = append(r.gpus, l)
+	}
+	n := len(r.gpus)
+	switch {
+	case n == 0:
+		r.works, r.pinned = unknown, unknown
+		said = append(said, "no GPU is told of")
+	case 2*pinned >= n:
+		r.pinned = yes
+	case 2*(pinned+blind) >= n:
+		r.pinned = unknown
+	}
+	r.busiest()
+	r.doubts = doubts(said, doubted)
+}
+
+// busiest words the work after the GPU that does most.
+func (r *reading) busiest() {
+	top := guard.Gauge{}
+	for _, l := range r.gpus {
+		if l.works == yes && l.util.OK && (!top.OK || l.util.V > top.V) {
+			top, r.why = l.util, l.why
+		}
+	}
+}
+
+// processes counts the GPU processes that are alive, and those that only hold memory.
+func (r *reading) processes() {
+	listed := 0
+	for _, p := range r.GPUProcesses {
+		if p.Alive == guard.No {
+			r.dead++
+		} else {
+			listed++
+		}
+	}
+	switch {
+	case r.Processes.OK:
+		r.alive = guard.Known(max(r.Processes.V-float64(r.dead), float64(listed)))
+	case len(r.GPUProcesses) > 0:
+		r.alive = guard.Known(float64(listed))
+	}
+}
+
+// readOthers finds what else than a GPU works. Of a person and a job one word is
+// enough; CPU, net and disk count where they go on, so that cron does not.
+func (s *State) readOthers(b Busy, r *reading) {
+	s.rest(r)
+	now := [disk + 1]bool{
+		cpu:      r.CPUCores.OK && r.CPUCores.V >= s.Base.Or(0)+b.CPUCores,
+		incoming: r.Rx.OK && r.Rx.V >= b.Net,
+		outgoing: r.Tx.OK && r.Tx.V >= b.Net,
+		disk:     r.Disk.OK && r.Disk.V >= b.Disk,
+	}
+	goes := s.goesOn(now, r.At, r.Interval)
+	for k := disk; k > nothing; k-- {
+		if goes[k] {
+			r.goes = k
+			if now[k] {
+				r.other = k
+			}
+		}
+	}
+	if r.InputAge.OK && seconds(r.InputAge) < inputFor {
+		r.other = person
+	}
+	if r.HeartbeatAge.OK && seconds(r.HeartbeatAge) < heartFor {
+		r.other = job
+	}
+	if r.other > r.goes {
+		r.goes = max(r.goes, r.other)
+	}
+	r.otherWhy = r.word(r.other)
+}
+
+func seconds(g guard.Gauge) time.Duration { return time.Duration(g.V * float64(time.Second)) }
+
+// word says what works, in few words.
+func (r *reading) word(k kind) string {
+	switch k {
+	case cpu:
+		return fmt.Sprintf("cpu %.1f cores", r.CPUCores.V)
+	case incoming:
+		return rate(r.Rx.V) + " in"
+	case outgoing:
+		return rate(r.Tx.V) + " out"
+	case disk:
+		return rate(r.Disk.V) + " disk"
+	case person:
+		return "input " + ago(seconds(r.InputAge))
+	case job:
+		return "heartbeat " + ago(seconds(r.HeartbeatAge))
+	}
+	return ""
+}
