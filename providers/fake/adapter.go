@@ -27,8 +27,8 @@ type Config struct {
 	Next     http.RoundTripper // the cloud
 }
 
-// Provider is the adapter. Besides providers.Provider it is a Stopper, a Tagger
-// and a Protector.
+// Provider is the adapter. Besides providers.Provider it is a Stopper, a Tagger, a
+// Protector and a SignalSource.
 type Provider struct {
 	cfg Config
 	api providers.API
@@ -160,10 +160,13 @@ func (p *Provider) list(ctx context.Context, kind guard.Kind, scope string) ([]g
 	return out, nil
 }
 
+// mostIDs are how many things one call may name.
+const mostIDs = 100
+
 // Get implements providers.Provider, a hundred IDs a call.
 func (p *Provider) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup {
 	out := make([]guard.Lookup, 0, len(ids))
-	for chunk := range slices.Chunk(ids, 100) {
+	for chunk := range slices.Chunk(ids, mostIDs) {
 		out = append(out, p.get(ctx, chunk)...)
 	}
 	return out

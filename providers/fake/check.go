@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"guard"
@@ -112,13 +113,16 @@ func (s *Script) check() error {
 	return errors.Join(errs...)
 }
 
-var calls = []string{CallAny, CallList, CallGet, CallIdentity, CallStop, CallRelease, CallDelete, CallProtection, CallUnprotect, CallTag}
+var calls = []string{CallAny, CallList, CallGet, CallIdentity, CallStop, CallRelease, CallDelete, CallProtection, CallUnprotect, CallTag, CallSignals}
+
+// member is the ID of the n-th of many alike.
+func member(id string, n int) string { return fmt.Sprintf("%s-%03d", id, n) }
 
 // note adds the IDs that a resource may ever have or bring.
 func note(ids map[string]bool, r Resource) {
 	if r.Count > 1 {
 		for i := range r.Count {
-			ids[fmt.Sprintf("%s-%03d", r.ID, i+1)] = true
+			ids[member(r.ID, i+1)] = true
 		}
 		return
 	}
@@ -198,7 +202,8 @@ func checkEvents(s Script, events []Event, known func(id string) bool) error {
 			errs = append(errs, fmt.Errorf("%w: fake account %s: event %d (%q): %s", guard.ErrInvalid, s.Account, i+1, e.ID, fmt.Sprintf(format, args...)))
 		}
 		var what int
-		for _, is := range []bool{e.Reclaim != nil, e.State != "", e.Rate != nil, e.Delete, e.Set != nil, e.Detach, e.Attach != "", e.Create != nil, e.Identity != ""} {
+		for _, is := range []bool{e.Reclaim != nil, e.State != "", e.Rate != nil, e.Delete, e.Set != nil, e.Detach, e.Attach != "", e.Create != nil, e.Identity != "",
+			e.Signals != nil, e.SignalsFile != nil, e.SampleOffset != nil, e.Pulse != nil, e.Reboot} {
 			if is {
 				what++
 			}
@@ -212,13 +217,18 @@ func checkEvents(s Script, events []Event, known func(id string) bool) error {
 		if err := checkRate(e.Rate); err != nil {
 			bad("%v", err)
 		}
+		if err := e.checkWatched(); err != nil {
+			for line := range strings.SplitSeq(err.Error(), "\n") {
+				bad("%s", line)
+			}
+		}
 		switch {
 		case e.Create != nil:
 			r := *e.Create
 			r.fill(s)
 			errs = append(errs, checkResource(s, r)...)
 		case e.Identity != "":
-		case !known(e.ID) && !coming[e.ID]:
+		case !known(e.ID) && !coming[e.ID] && !(e.watched() && (known(member(e.ID, 1)) || coming[member(e.ID, 1)])):
 			bad("there is no such resource")
 		case e.Attach != "" && !known(e.Attach) && !coming[e.Attach]:
 			bad("attach: there is no %q", e.Attach)

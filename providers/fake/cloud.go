@@ -23,6 +23,7 @@ type Cloud struct {
 	things   []*thing // all that ever were, oldest first
 	index    index    // of them
 	agenda   []due
+	foretold map[string][]Event // what monitors tell of things that are not there yet, by ID
 	faults   []Fault
 	calls    []Call
 }
@@ -40,7 +41,7 @@ func NewCloud(s Script) (*Cloud, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	c := &Cloud{script: s, now: s.Start, identity: s.Identity, index: newIndex(), faults: slices.Clone(s.Faults)}
+	c := &Cloud{script: s, now: s.Start, identity: s.Identity, index: newIndex(), foretold: map[string][]Event{}, faults: slices.Clone(s.Faults)}
 	for _, r := range s.Resources {
 		c.create(r)
 	}

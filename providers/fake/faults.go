@@ -15,7 +15,7 @@ func (c *Cloud) fault(o op) *Fault {
 		if !c.live(f, o.call) || f.Scope != "" && f.Scope != o.scope {
 			continue
 		}
-		if f.ID != "" && (o.call == CallGet || o.call == CallList || !slices.Contains(o.names(), f.ID)) {
+		if f.ID != "" && (o.call == CallGet || o.call == CallList || o.call == CallSignals || !slices.Contains(o.names(), f.ID)) {
 			continue
 		}
 		if n := f.Reply.DropPage; n > 0 && (o.call != CallList || n != c.pageOf(o)) {
@@ -73,12 +73,28 @@ func (c *Cloud) faulty(o op, r Reply) answer {
 		a := accepted()
 		a.outcome = "ignored"
 		return a
+	case r.Empty && o.call == CallSignals:
+		return c.serve(o, r)
 	case r.Empty && o.call == CallList:
 		return ok(map[string]any{"items": []any{}, "currency": c.script.Currency})
 	case r.Empty:
 		return answer{status: http.StatusOK, body: map[string]any{}, outcome: "fault"}
 	}
 	return c.serve(o, r)
+}
+
+// fails reports whether a reply about one of many things is an error.
+func (r Reply) fails() bool {
+	return r.Status >= 400 || r.Unreachable || r.TimesOut || r.DoneButTimesOut
+}
+
+// itemError is that error.
+func (r Reply) itemError() *wireError {
+	status := r.Status
+	if status < 400 {
+		status = http.StatusGatewayTimeout
+	}
+	return &wireError{status, r.Body, r.RetryAfter}
 }
 
 func unescape(s string) string {

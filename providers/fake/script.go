@@ -128,6 +128,14 @@ type Event struct {
 	Attach   string    // the instance's ID
 	Create   *Resource // its Created defaults to the event's time
 	Identity string    // the credentials belong to someone else from now on
+
+	// What a monitor tells of it. An event of a thing that is not there yet holds from
+	// its beginning on, and one of many alike is one of each.
+	Signals      *Signals
+	SignalsFile  *Trace
+	SampleOffset *time.Duration // samples are stamped this far off
+	Pulse        *Pulse         // one without fields ends it
+	Reboot       bool           // counters begin anew, with a new boot ID
 }
 
 // Reclaim is how a spot reclaim looks.
@@ -165,6 +173,7 @@ const (
 	CallProtection = "protection"
 	CallUnprotect  = "unprotect"
 	CallTag        = "tag"
+	CallSignals    = "signals"
 	// CallProbe is a dry run of any of the writes, which the log tells apart; a
 	// fault of the write itself answers it.
 	CallProbe = "probe"

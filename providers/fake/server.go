@@ -27,7 +27,8 @@ type op struct {
 	ids   []ref
 	after int // of a list: the last entry of the page before
 	tags  map[string]string
-	dry   bool // a dry run: it tells whether the call would be allowed
+	since []time.Time // of each of ids: after when its samples are wanted
+	dry   bool        // a dry run: it tells whether the call would be allowed
 }
 
 type ref struct {
@@ -146,6 +147,7 @@ func refuse(status int, outcome string) answer {
 //	GET    /v1/identity
 //	GET    /v1/resources?kind=&scope=&page=   one page
 //	POST   /v1/lookup {"ids":[{kind,id}]}     a read of up to 100 things
+//	POST   /v1/signals {"ids":[{kind,id,since}]}   the samples of up to 100 things
 //	DELETE /v1/KIND/ID
 //	POST   /v1/KIND/ID/stop
 //	POST   /v1/KIND/ID/tags {"tags":{}}
@@ -156,11 +158,18 @@ func parse(r *http.Request, body []byte) (op, bool) {
 	path := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/v1/"), "/")
 	q := r.URL.Query()
 	var in struct {
-		IDs  []ref             `json:"ids"`
+		IDs []struct {
+			ref
+			Since time.Time `json:"since"`
+		} `json:"ids"`
 		Tags map[string]string `json:"tags"`
 	}
-	if len(body) > 0 && json.Unmarshal(body, &in) != nil {
+	if len(body) > 0 && json.Unmarshal(body, &in) != nil || len(in.IDs) > mostIDs {
 		return op{}, false
+	}
+	many := op{}
+	for _, id := range in.IDs {
+		many.ids, many.since = append(many.ids, id.ref), append(many.since, id.Since)
 	}
 	what := r.Method + " " + path[0]
 	if len(path) >= 2 {
@@ -179,8 +188,12 @@ func parse(r *http.Request, body []byte) (op, bool) {
 			o.after = n
 		}
 		return o, true
-	case len(path) == 1 && what == "POST lookup" && len(in.IDs) <= 100:
-		return op{call: CallGet, ids: in.IDs}, true
+	case len(path) == 1 && what == "POST lookup":
+		many.call = CallGet
+		return many, true
+	case len(path) == 1 && what == "POST signals":
+		many.call = CallSignals
+		return many, true
 	case len(path) < 2:
 		return op{}, false
 	}
@@ -217,6 +230,8 @@ func (c *Cloud) serve(o op, odd Reply) answer {
 		return c.list(o, odd)
 	case CallGet:
 		return c.lookup(o, odd)
+	case CallSignals:
+		return c.signals(o, odd)
 	}
 	id := o.ids[0]
 	t := c.see(id)
@@ -338,12 +353,8 @@ func (c *Cloud) lookup(o op, odd Reply) answer {
 		f := c.faultOf(CallGet, id)
 		t := c.see(id)
 		switch {
-		case f != nil && (f.Reply.Status >= 400 || f.Reply.Unreachable || f.Reply.TimesOut || f.Reply.DoneButTimesOut):
-			status := f.Reply.Status
-			if status < 400 {
-				status = http.StatusGatewayTimeout
-			}
-			l.Error = &wireError{status, f.Reply.Body, f.Reply.RetryAfter}
+		case f != nil && f.Reply.fails():
+			l.Error = f.Reply.itemError()
 		case f != nil && (f.Reply.Empty || f.Reply.HTML):
 			// a null object: neither there nor absent
 		case t == nil:

@@ -1,7 +1,6 @@
 package fake
 
 import (
-	"fmt"
 	"maps"
 	"math/big"
 	"slices"
@@ -38,6 +37,8 @@ type thing struct {
 	attached []*thing // what is attached to it, in the order of their making
 	lingers  time.Duration
 	chain    *chain
+	watch    *watch
+	trace    *Trace // that is played, in place of what a monitor would tell
 }
 
 type state struct {
@@ -75,6 +76,7 @@ func (t *thing) last() state { return t.states[len(t.states)-1] }
 
 func (t *thing) become(word, ended string, at time.Time) {
 	t.states = append(t.states, state{at, word, ended})
+	t.watch.runs(at, word == stateRunning)
 }
 
 // reprice puts the present prices of the spec in force.
@@ -173,7 +175,8 @@ func (c *Cloud) create(r Resource) {
 	}
 	id := r.ID
 	for i := range r.Count {
-		r.ID = fmt.Sprintf("%s-%03d", id, i+1)
+		r.ID = member(id, i+1)
+		c.foretold[r.ID] = append(c.foretold[r.ID], c.foretold[id]...)
 		c.add(r, c.script.Start.Add(r.Created))
 	}
 }
@@ -186,6 +189,7 @@ func (c *Cloud) add(r Resource, created time.Time) *thing {
 		t.currency = r.Rate.Currency
 	}
 	t.states = []state{{at: created, word: r.State}}
+	t.watch = newWatch(c.script.Start, created, r.State == stateRunning, r.GPUs)
 	t.reprice(c.script.StopEffect, created)
 	if r.Relaunch != nil {
 		t.chain = &chain{relaunch: *r.Relaunch, spec: r}
@@ -207,6 +211,9 @@ func (c *Cloud) add(r Resource, created time.Time) *thing {
 		if other.spec.Identity == r.Identity && other.last().word != stateGone {
 			t.hang(other)
 		}
+	}
+	for _, e := range c.foretold[r.ID] {
+		c.watched(t, e, created)
 	}
 	return t
 }
@@ -258,6 +265,10 @@ func (c *Cloud) happen(e Event, at time.Time) {
 		c.identity = e.Identity
 		return
 	}
+	if e.watched() {
+		c.tell(e, at)
+		return
+	}
 	t := c.find("", e.ID)
 	if t == nil || t.last().word == stateGone {
 		return
@@ -307,6 +318,7 @@ func (c *Cloud) change(t *thing, s Changes, at time.Time) {
 		t.reported = c.script.Start.Add(*s.Created)
 	}
 	t.reprice(c.script.StopEffect, at)
+	t.watch.change(at, func(m *mark) { m.gpus = t.spec.GPUs })
 }
 
 func set[T any](to *T, v *T) {
