@@ -3,6 +3,7 @@ package store
 import (
 	"encoding"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -136,6 +137,7 @@ var (
 	timeType = reflect.TypeFor[time.Time]()
 	tagsType = reflect.TypeFor[map[string]string]()
 	textType = reflect.TypeFor[encoding.TextMarshaler]()
+	jsonType = reflect.TypeFor[json.Marshaler]()
 	zeroType = reflect.TypeFor[interface{ IsZero() bool }]()
 )
 
@@ -148,6 +150,8 @@ func packerOf(t reflect.Type) *packer {
 		return tagsPacker
 	case t.Implements(textType):
 		return textPacker(t)
+	case t.Implements(jsonType), t.Kind() == reflect.Map:
+		return jsonPacker
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -287,6 +291,21 @@ func textPacker(t reflect.Type) *packer {
 			v.Set(old)
 		},
 	}
+}
+
+// jsonPacker keeps what has a JSON of its own, and what is rare, as that JSON.
+var jsonPacker = &packer{
+	zero: reflect.Value.IsZero,
+	pack: func(w *packed, v reflect.Value) bool {
+		b, err := json.Marshal(v.Interface())
+		w.string(string(b))
+		return err == nil
+	},
+	unpack: func(r *unpacked, v reflect.Value) {
+		if err := json.Unmarshal([]byte(r.string()), v.Addr().Interface()); err != nil {
+			panic(fmt.Sprintf("store: %s of a packed record: %v", v.Type(), err)) // it was written so
+		}
+	},
 }
 
 func pointerPacker(t reflect.Type) *packer {
