@@ -15,10 +15,13 @@ import (
 	"guard/daemon/api"
 	"guard/daemon/keep"
 	"guard/daemon/notify"
+	"guard/daemon/signals"
 	"guard/daemon/wire"
 	"guard/policy"
+	"guard/policy/activity"
 	"guard/providers"
 	"guard/store"
+	"guard/store/samples"
 )
 
 // Factory makes the adapter of one configured account. It calls no cloud.
@@ -38,6 +41,11 @@ type Options struct {
 	File keep.File
 	// Storage tells of the ledger's file and its backups; nil where there is no file.
 	Storage func(ctx context.Context) wire.Storage
+	// Samples are what was told of how hard instances work, in a file of their own; nil:
+	// kept in memory. Sources makes what tells of it beside the accounts themselves; nil:
+	// nothing does.
+	Samples *samples.Store
+	Sources func(*configs.Config) ([]signals.Source, error)
 	// Parallel is how many release calls an account has out at once; zero is a
 	// sensible number.
 	Parallel int
@@ -64,10 +72,11 @@ type Daemon struct {
 	gen   atomic.Pointer[generation]
 	// reloading keeps two reloads apart.
 	reloading sync.Mutex
-	// keep goes on over reloads.
-	keep  *keep.Loop
-	spool *api.Spool // nil where nothing is kept while the daemon is away
-	term  string     // of this start
+	// keep and signals go on over reloads.
+	keep    *keep.Loop
+	signals *signals.Book
+	spool   *api.Spool // nil where nothing is kept while the daemon is away
+	term    string     // of this start
 }
 
 // New checks that the configured accounts fit together and with the ledger, and
@@ -81,6 +90,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	}
 	d.sched = NewScheduler(o.Log, d.time.Believe)
 	d.keep = keep.New(keep.Config{Ledger: o.Ledger, File: o.File, Settings: d.kept, Kick: d.sched.Kick, Log: o.Log})
+	d.signals = d.book()
 	if o.Spool != "" {
 		d.spool = api.NewSpool(d.asked(), o.Spool)
 	}
@@ -123,6 +133,8 @@ func (d *Daemon) asked() api.Options {
 			}
 			return facts, lines, err
 		},
+		Signals: api.Signals{Push: d.signals.Push, Recent: d.recent,
+			Activity: func(id guard.ResourceID) (activity.State, bool) { return d.signals.Activity(id.Key()) }},
 		Modes: api.Modes{Switch: d.Switch, Resume: d.Resume, Reload: d.ReloadBy,
 			Pause: func() guard.Pause { return d.gen.Load().standing.pause }},
 		Delivery: func(v *store.View) ([]wire.Channel, error) { return Delivery(v, d.gen.Load().channelNames()...) },

@@ -15,6 +15,7 @@ import (
 	"guard/daemon/notify"
 	"guard/daemon/observe"
 	"guard/daemon/release"
+	"guard/daemon/signals"
 	"guard/policy"
 	"guard/providers"
 	"guard/store"
@@ -32,6 +33,7 @@ type generation struct {
 	channels []notify.Channel
 	// missing are accounts that the ledger needs and the configuration lacks.
 	missing  []string
+	sources  []signals.Source
 	standing standing
 	decide   *decide.Loop
 	loops    []Loop
@@ -83,6 +85,11 @@ func (d *Daemon) build(ctx context.Context, c *configs.Config, starting bool) (*
 	if g.channels, err = d.o.Channels(c); err != nil {
 		return nil, err
 	}
+	if d.o.Sources != nil {
+		if g.sources, err = d.o.Sources(c); err != nil {
+			return nil, err
+		}
+	}
 	if g.missing, err = d.missing(ctx, c); err != nil {
 		return nil, err
 	}
@@ -132,9 +139,10 @@ func (d *Daemon) wire(g *generation) {
 		sweeps[a.Name] = func() { l.RequestSweep(); kick(l.Name()) }
 		g.loops = append(g.loops, l)
 	}
+	g.loops = append(g.loops, d.signalLoops(g)...)
 	rules, zone, channels := g.config.Rules, g.config.TimeZone, g.channelNames()
 	g.decide = decide.New(decide.Config{Ledger: o.Ledger, Accounts: g.accounts, Rules: rules, Channels: channels,
-		Zone: zone, Clock: d.time.Belief, Kick: kick, Log: o.Log})
+		Zone: zone, Clock: d.time.Belief, Activity: d.signals.Activity, Stirred: d.signals.Stirred, Kick: kick, Log: o.Log})
 	g.loops = append(g.loops,
 		meter.New(meter.Config{Ledger: o.Ledger, Account: g.account, Rules: rules, Kick: kick, Sweep: sweep, Log: o.Log}),
 		g.decide)
