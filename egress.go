@@ -41,14 +41,13 @@ type Egress struct {
 	// Source is whose samples are counted: two that tell of the same bytes must not
 	// both be.
 	Source string `json:"source,omitzero"`
-	// Boot and Last are the counters as last read, by interface; empty where the source
-	// tells rates only.
-	Boot string               `json:"boot,omitzero"`
-	Last map[string]NICSample `json:"last,omitzero"`
-	// Odd are readings that were not believed, read at OddAt: a second one may show that
-	// they were right.
-	Odd   map[string]NICSample `json:"odd,omitzero"`
-	OddAt time.Time            `json:"odd_at,omitzero"`
+	// Boot and Last are the counters as last believed, by interface; empty where the
+	// source tells rates only.
+	Boot string             `json:"boot,omitzero"`
+	Last map[string]Counter `json:"last,omitzero"`
+	// Odd are later readings that were not believed: a second one may show that they
+	// were right.
+	Odd map[string]Counter `json:"odd,omitzero"`
 	// Resets, Wraps and Dropped count what the counters did: began anew, ran over, or
 	// told what no line can carry.
 	Resets  int `json:"resets,omitzero"`
@@ -60,6 +59,12 @@ type Egress struct {
 	Hours   Course `json:"hours,omitzero"`
 	// Months are the bytes of each calendar month (UTC) of the last year.
 	Months []Bytes `json:"months,omitzero"`
+}
+
+// Counter is the byte counters of one interface, and when they were read.
+type Counter struct {
+	NICSample
+	At time.Time `json:"at"`
 }
 
 // Bytes are those of one stretch of time.

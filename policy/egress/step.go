@@ -1,0 +1,92 @@
+package egress
+
+import (
+	"time"
+
+	"guard"
+)
+
+// absurd is what no counter of bytes comes to: a line of 100 Gbit/s takes eleven years.
+const absurd = 1 << 62
+
+// step is one reading of an interface after another.
+type step struct {
+	from guard.Counter // as last believed; 0 at the last sample where the boot is new
+	at   time.Time
+	// before is what was believed in the boot before, where the boot is new.
+	before *guard.Counter
+	// odd is a reading since then that was not believed.
+	odd  *guard.Counter
+	same bool // the boot is known to be the same
+	// most is what the line carries, and shown what it has been seen to carry, in bytes
+	// a second.
+	most, shown float64
+}
+
+// moved is what a counter did in a step.
+type moved struct {
+	bytes         uint64
+	stands        uint64 // what it is to be counted on from
+	resets, wraps int
+	// doubt: a second reading has to agree first. wrong: no line carries that much.
+	doubt, wrong bool
+}
+
+// move judges one counter. Pick finds it in another reading.
+func (s step) move(bits int, a, b uint64, pick func(guard.Counter) uint64) moved {
+	if b > absurd {
+		return moved{doubt: true, wrong: true}
+	}
+	m := moved{stands: b}
+	switch {
+	case b >= a:
+		m.bytes = b - a
+	case b == 0:
+		// Not told, or begun anew: then it is soon above 0, and below what it was.
+		return moved{stands: a}
+	case s.wraps(bits, a, b):
+		m.bytes, m.wraps = b+1<<32-a, 1
+	case b >= a/2:
+		// Far more likely it ran backwards than that it began anew and sent this much.
+		return s.elsewhere(b, pick)
+	default:
+		m.bytes, m.resets = b, 1
+	}
+	switch took := s.at.Sub(s.from.At); {
+	case carries(s.most, m.bytes, took):
+		m.doubt = !carries(max(fast, 2*s.shown), m.bytes, took) && !(s.odd != nil && b >= pick(*s.odd))
+		return m
+	case s.before != nil && b >= pick(*s.before) && carries(s.most, b-pick(*s.before), s.at.Sub(s.before.At)):
+		m.bytes = b - pick(*s.before) // another boot was told, and there was none
+		return m
+	}
+	return s.elsewhere(b, pick)
+}
+
+// elsewhere is for a counter that stands where it cannot have come to: where it stood
+// there the time before, too, it counts on from that.
+func (s step) elsewhere(b uint64, pick func(guard.Counter) uint64) moved {
+	if s.odd != nil && b >= pick(*s.odd) && carries(s.most, b-pick(*s.odd), s.at.Sub(s.odd.At)) {
+		return moved{bytes: b - pick(*s.odd), stands: b}
+	}
+	return moved{doubt: true, wrong: true}
+}
+
+// wraps reports whether a counter that fell has run over at 2³². Where nobody tells how
+// wide it is, that wants one boot and a fall from the upper half to the lower; one of 64
+// bits never runs over.
+func (s step) wraps(bits int, a, b uint64) bool {
+	if a >= 1<<32 || bits != 0 && bits != 32 || s.before != nil {
+		return false
+	}
+	if bits == 32 {
+		return carries(s.most, b+1<<32-a, s.at.Sub(s.from.At))
+	}
+	return s.same && a >= 1<<31 && b < 1<<31
+}
+
+// carries reports whether a line of a rate in bytes a second carries so many bytes in a
+// time. Two readings are seldom taken at exactly the times that they are stamped with.
+func carries(rate float64, bytes uint64, took time.Duration) bool {
+	return float64(bytes) <= rate*(took.Seconds()+1)
+}
