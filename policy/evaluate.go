@@ -21,6 +21,14 @@ var rules = []rule{
 	{guard.RuleCeilingBlind, ceilingBlind},
 	{guard.RuleUnregistered, unregistered},
 	{guard.RuleExpectedMissing, expected},
+	{guard.RuleIdleEmpty, idleEmpty},
+	{guard.RuleIdleResident, idleResident},
+	{guard.RuleIdleBlind, idleBlind},
+	{guard.RuleParked, parked},
+	{guard.RuleHung, hung},
+	{guard.RuleUnderused, underused},
+	{guard.RulePhantom, phantom},
+	{guard.RuleSignalsLost, signalsLost},
 	{guard.RuleReclaimed, reclaimed},
 	{guard.RuleOrphanVolume, orphanVolume},
 	{guard.RulePriceUnknown, priceUnknown},
@@ -58,6 +66,9 @@ func Evaluate(r Rules, f Facts) Outcome {
 		}
 		all.Verdicts = append(all.Verdicts, o.Verdicts...)
 		all.Next = earliest(all.Next, o.Next)
+		if all.Doubt == "" {
+			all.Doubt = o.Doubt
+		}
 		if all.Booking == nil {
 			all.Booking = o.Booking
 		}

@@ -32,6 +32,10 @@ func Explain(r Rules, f Facts, out Outcome) ([]guard.Fact, []string) {
 		}
 	}
 	lines = append(lines, f.limitLines(r)...)
+	lines = append(lines, f.quietLines(r)...)
+	if out.Doubt != "" {
+		lines = append(lines, "What its samples tell is not judged now: "+out.Doubt+".")
+	}
 	for _, v := range out.Verdicts {
 		last := v.Stages[len(v.Stages)-1]
 		lines = append(lines, fmt.Sprintf("Rule %s: %s.", v.Rule, last.Title))

@@ -50,6 +50,9 @@ type Facts struct {
 	Mutes []guard.Mute
 	// Release is the open release of the subject.
 	Release *guard.Release
+	// Heard is when the first channel took the notice of a Release that is a judgement;
+	// zero: none has yet.
+	Heard time.Time
 
 	Scopes []guard.ScopeStatus
 	// Leases is how many open leases an account has.
@@ -170,8 +173,11 @@ type Act struct {
 	Notice time.Time
 	// Limit is the limit itself.
 	Limit time.Time
-	// Stood is since when people could have known (law 7).
+	// Stood is since when people could have known (law 7); of a judgement that is when
+	// its notice was acknowledged, and not in here.
 	Stood time.Time
+	// Grace is how long before the call people are told; zero: as the lease has it.
+	Grace time.Duration
 	Why   string
 	// Block is why the call must not be made although it is due, "" where it may.
 	Block guard.BlockReason
@@ -186,12 +192,16 @@ type Outcome struct {
 	// Next is the first moment at which the judgement changes by itself; zero
 	// where only a new fact can change it.
 	Next time.Time
+	// Doubt is why something cannot be judged now: what is open about it stays as it is,
+	// and what is planned waits. "" where all can be.
+	Doubt string
 	// Booking is a change to the lease, or to who has one; nil where there is none.
 	Booking *Booking
 }
 
 // Act is the act that is due first; nil where there is none. Of several that are due
-// already, or together, it is the one that waits least: a ceiling, then a cap.
+// already, or together, it is the one that waits least: a ceiling, then a cap, and a
+// guess last.
 func (o Outcome) Act() *Act {
 	var first *Act
 	for _, v := range o.Verdicts {
@@ -209,4 +219,4 @@ func (o Outcome) sooner(a, b Act) bool {
 	return a.Due.Before(b.Due)
 }
 
-var hardness = map[guard.Cause]int{guard.CauseBudget: 1, guard.CauseCeiling: 2}
+var hardness = map[guard.Cause]int{guard.CauseIdle: -1, guard.CauseStopped: -1, guard.CauseOrphan: -1, guard.CauseBudget: 1, guard.CauseCeiling: 2}

@@ -106,19 +106,24 @@ func (f Facts) action(r Rules, cause guard.Cause) (act guard.Action, why string)
 	case guard.ActRelease:
 		return guard.ActRelease, ""
 	case guard.ActStop:
-		effect := f.Observed.Resource.StopSaves
-		if effect == guard.StopUnknown {
-			effect = f.Stop
-		}
-		switch effect {
-		case guard.StopSavesCompute, guard.StopSavesAll:
-			return guard.ActStop, ""
-		case guard.StopUnsupported:
-			return guard.ActAlert, "this provider cannot stop it, so guard only tells"
-		}
-		return guard.ActAlert, "a stop would save nothing here, so guard only tells"
+		return f.stopped()
 	}
 	return guard.ActAlert, "its on_limit is alert, so guard only tells"
+}
+
+// stopped is a stop, or why there is none where it would save nothing.
+func (f Facts) stopped() (act guard.Action, why string) {
+	effect := f.Observed.Resource.StopSaves
+	if effect == guard.StopUnknown {
+		effect = f.Stop
+	}
+	switch effect {
+	case guard.StopSavesCompute, guard.StopSavesAll:
+		return guard.ActStop, ""
+	case guard.StopUnsupported:
+		return guard.ActAlert, "this provider cannot stop it, so guard only tells"
+	}
+	return guard.ActAlert, "a stop would save nothing here, so guard only tells"
 }
 
 // judge turns a limit into a verdict: told at its notice and warnings, acted on

@@ -54,10 +54,10 @@ func EndsQuietly(f guard.Finding) bool {
 	return false
 }
 
-// Over is the message that a finding is over.
-func Over(f guard.Finding, at time.Time, zone *time.Location) guard.Message {
+// Over is the message that a finding is over; why is what ended it, as sentences.
+func Over(f guard.Finding, at time.Time, zone *time.Location, why ...string) guard.Message {
 	return Told(guard.Finding{ID: f.ID, Rule: f.Rule, Resource: f.Resource},
-		Stage{Title: "Over: " + f.Title, Lines: []string{fmt.Sprintf("It lasted from %s to %s.", Stamp(f.Since, zone), Stamp(at, zone))}}, at)
+		Stage{Title: "Over: " + f.Title, Lines: append(why, fmt.Sprintf("It lasted from %s to %s.", Stamp(f.Since, zone), Stamp(at, zone)))}, at)
 }
 
 // Grouped is one message for findings of one rule that opened together.

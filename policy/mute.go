@@ -11,7 +11,7 @@ import (
 // Vetoable are the rules that do something, so that a veto can keep them from it. A
 // ceiling does something, too, and heeds none.
 func Vetoable() []guard.Rule {
-	return []guard.Rule{guard.RuleExpired, guard.RuleBudgetExceeded, guard.RuleUnregistered}
+	return append([]guard.Rule{guard.RuleExpired, guard.RuleBudgetExceeded, guard.RuleUnregistered}, judgements...)
 }
 
 // vetoed is the veto in force against a rule; nil where there is none.
@@ -26,9 +26,11 @@ func (f Facts) vetoed(rule guard.Rule) *guard.Mute {
 // Vetoed is what people are told of a veto in force against what a cause stands for;
 // "" where there is none.
 func (f Facts) Vetoed(cause guard.Cause) string {
-	rule := map[guard.Cause]guard.Rule{guard.CauseExpiry: guard.RuleExpired, guard.CauseBudget: guard.RuleBudgetExceeded}[cause]
-	if v := f.vetoed(rule); v != nil {
-		return f.vetoWord(*v)
+	rules := map[guard.Cause][]guard.Rule{guard.CauseExpiry: {guard.RuleExpired}, guard.CauseBudget: {guard.RuleBudgetExceeded}, guard.CauseIdle: judgements}
+	for _, rule := range rules[cause] {
+		if v := f.vetoed(rule); v != nil {
+			return f.vetoWord(*v)
+		}
 	}
 	return ""
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"guard"
+	"guard/policy/activity"
 )
 
 // Rules is the configured part of the judgement. The zero value is not useful:
@@ -23,9 +24,17 @@ type Rules struct {
 	Budget       Budget
 	OrphanVolume OrphanVolume
 	PriceChanged PriceChanged
-	Protect      Protect
-	Limits       Limits
-	Ceilings     Ceilings
+	IdleEmpty    Judgement
+	IdleResident Judgement
+	IdleBlind    Judgement
+	Parked       Judgement
+	Hung         Judgement
+	Underused    Judgement
+	// Busy is what counts as work.
+	Busy     activity.Busy
+	Protect  Protect
+	Limits   Limits
+	Ceilings Ceilings
 	// Verify is how long after an accepted release the thing may still live
 	// before guard asks again and says so.
 	Verify   time.Duration
@@ -118,6 +127,13 @@ func DefaultRules() Rules {
 		Budget:       Budget{Warn: []int{50, 80, 95}},
 		OrphanVolume: OrphanVolume{After: time.Hour, Then: guard.ActAlert},
 		PriceChanged: PriceChanged{Over: 20},
+		IdleEmpty:    Judgement{Warn: 30 * time.Minute, Act: time.Hour, Then: guard.ActStop},
+		IdleResident: Judgement{Warn: time.Hour, Act: 2 * time.Hour, Then: guard.ActAlert},
+		IdleBlind:    Judgement{Warn: 3 * time.Hour, Act: 3 * time.Hour, Then: guard.ActAlert},
+		Parked:       Judgement{Warn: 30 * time.Minute, Then: guard.ActAlert},
+		Hung:         Judgement{Warn: 40 * time.Minute, Then: guard.ActAlert},
+		Underused:    Judgement{Warn: 6 * time.Hour, Then: guard.ActAlert},
+		Busy:         activity.Defaults(),
 		Protect:      Protect{Tags: map[string]string{"guard:keep": "true"}},
 		Limits:       Limits{UnforeseenPerHour: 10, UnforeseenPercent: 25},
 		Verify:       5 * time.Minute,

@@ -10,8 +10,9 @@ import (
 const surpriseWindow = time.Hour
 
 // Foreseen reports whether people could have known of a release: a person
-// ordered it, or the limit that a person set has stood in the ledger for at least
-// the grace (law 7).
+// ordered it, or for at least the grace the limit that a person set has stood in the
+// ledger, or the notice of a judgement has been acknowledged (law 7). Stood is since
+// when; zero: not at all.
 func Foreseen(cause guard.Cause, stood time.Time, grace time.Duration, at time.Time) bool {
 	if cause == guard.CausePerson {
 		return true

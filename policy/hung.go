@@ -1,0 +1,20 @@
+package policy
+
+import (
+	"fmt"
+
+	"guard"
+)
+
+// hung: the GPUs are pinned at next to no power, and neither disk nor network moves.
+func hung(r Rules, f Facts) Outcome {
+	a, ok := f.sampled()
+	if !ok || !a.Hung.On() {
+		return Outcome{}
+	}
+	g := guess{Judgement: r.Hung, rule: guard.RuleHung, span: a.Hung, since: f.unheld(a.Hung.Since),
+		what: fmt.Sprintf("it looks hung (%s)", a.Hung.Why), word: "it looks hung"}
+	g.lines = append(a.Lines(f.At, f.Zone), "Processes that wait for a peer spin like this. What they have not written down is lost when they are killed.")
+	g.wastes, _ = f.hourly()
+	return g.judge(r, f)
+}

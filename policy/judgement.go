@@ -1,0 +1,314 @@
+package policy
+
+import (
+	"fmt"
+	"math/big"
+	"time"
+
+	"guard"
+	"guard/policy/activity"
+)
+
+// Judgement is a rule that guesses from what an instance's samples tell: a guess may
+// stop, and never releases (law 6).
+type Judgement struct {
+	// Warn and Act count from when the condition began: when people are told, and when
+	// Then is done. Act is no sooner than Warn.
+	Warn, Act time.Duration
+	Then      guard.Action // alert or stop
+}
+
+func (j Judgement) act() time.Duration { return max(j.Warn, j.Act) }
+
+const (
+	// leastQuiet is what is never worth a notice, however long the grace is that a stop
+	// wants before it.
+	leastQuiet = 10 * time.Minute
+	// settles is how long another sort of idle lasts before the finding of the one
+	// before is over.
+	settles = 30 * time.Minute
+	// again is how soon what cannot be judged is looked at again.
+	again = time.Minute
+	// coarse is how far apart single readings may be to justify a stop: further apart
+	// they miss short work too often.
+	coarse = 2 * time.Minute
+)
+
+// judgements are the rules that are judged by an instance's samples and may stop it, in
+// the order in which people read them.
+var judgements = []guard.Rule{guard.RuleIdleEmpty, guard.RuleIdleResident, guard.RuleIdleBlind, guard.RuleParked, guard.RuleHung, guard.RuleUnderused}
+
+// Judgement is the configuration of a rule that guesses; false for any other rule.
+func (r Rules) Judgement(name guard.Rule) (Judgement, bool) {
+	switch name {
+	case guard.RuleIdleEmpty:
+		return r.IdleEmpty, true
+	case guard.RuleIdleResident:
+		return r.IdleResident, true
+	case guard.RuleIdleBlind:
+		return r.IdleBlind, true
+	case guard.RuleParked:
+		return r.Parked, true
+	case guard.RuleHung:
+		return r.Hung, true
+	case guard.RuleUnderused:
+		return r.Underused, true
+	}
+	return Judgement{}, false
+}
+
+// guess is one condition that holds, before anything puts off what is done about it.
+type guess struct {
+	Judgement
+	rule guard.Rule
+	// span is the condition, and since when it counts.
+	span  activity.Span
+	since time.Time
+	// sorted is since when it has been of this sort, where that can change.
+	sorted time.Time
+	// what it is, as the title says it, and word as a sentence about the subject has it.
+	what, word string
+	lines      []string
+	wastes     guard.Money
+	// stage names what is told; "" is "warn".
+	stage string
+}
+
+// sampled is what is known of how hard an instance works, where that is to be judged:
+// it runs, and it is neither guard's own machine nor another guard's.
+func (f Facts) sampled() (activity.State, bool) {
+	o := f.Observed
+	if f.Activity == nil || !f.live() || o.Resource.ID.Kind != guard.Instance || o.Resource.State != guard.StateRunning ||
+		Self(o.Resource, f.Account) || Foreign(o.Resource, f.Deployment) != "" {
+		return activity.State{}, false
+	}
+	return *f.Activity, true
+}
+
+// doubt is why nothing can be judged by an instance's samples now; "" where it can. An
+// open finding stays as it is meanwhile, and a stop waits.
+func (f Facts) doubt(r Rules, span activity.Span) string {
+	a := f.Activity
+	if !a.Fresh(f.At) {
+		return fmt.Sprintf("its newest sample is of %s, older than three intervals of %s", f.stamp(a.At), span3(a.Interval))
+	}
+	if seen := a.Covered(span); seen < r.Busy.Coverage {
+		return fmt.Sprintf("only %.0f %% of the time since %s were seen, and %.0f %% must be", 100*seen, f.stamp(span.Since), 100*r.Busy.Coverage)
+	}
+	return ""
+}
+
+// span3 is an interval in words, also one that nobody told.
+func span3(d time.Duration) string {
+	if d <= 0 {
+		return "an unknown length"
+	}
+	return span(d)
+}
+
+// action is what a guess does to the instance, and why it does less than the rule asks
+// for, where it does.
+func (g guess) action(r Rules, f Facts) (guard.Action, string) {
+	if g.Then != guard.ActStop {
+		return guard.ActAlert, ""
+	}
+	if why := f.Untouchable(); why != "" {
+		return guard.ActAlert, "guard never touches it: " + why
+	}
+	if p := f.Protection(r); p.On {
+		return guard.ActAlert, "it is protected, so guard only tells: " + p.Why
+	}
+	switch {
+	case f.Lease == nil || !f.Lease.Status.Open():
+		return guard.ActAlert, "nobody registered it, so guard only tells"
+	case f.Lease.OnLimit == guard.ActAlert:
+		return guard.ActAlert, "its on_limit is alert, so guard only tells"
+	case f.Activity.Basis == guard.Instantaneous && f.Activity.Interval > coarse:
+		return guard.ActAlert, fmt.Sprintf("its samples are single readings %s apart, which miss short work, so guard only tells", span(f.Activity.Interval))
+	}
+	return f.stopped()
+}
+
+// judge turns a guess into a verdict: told at its warning, acted on when due. What is
+// not long enough, or not seen well enough, is none.
+func (g guess) judge(r Rules, f Facts) Outcome {
+	action, why := g.action(r, f)
+	grace := f.noticeOf(r, g.rule)
+	tell := g.since.Add(g.Warn)
+	if action == guard.ActStop {
+		// Grace counts back from the stop.
+		tell = g.since.Add(max(min(g.Warn, g.act()-grace), min(g.Warn, leastQuiet)))
+	}
+	if f.At.Before(tell) {
+		return Outcome{Next: tell}
+	}
+	if doubt := f.doubt(r, g.span); doubt != "" {
+		return Outcome{Next: f.At.Add(again), Doubt: doubt}
+	}
+	enforce := action == guard.ActStop && f.Mode == guard.Enforce
+	due := g.due(f, grace, enforce)
+	var next time.Time
+	veto := f.vetoed(g.rule)
+	if veto != nil && f.At.Before(veto.Until.Add(-grace)) {
+		enforce = false
+		next = veto.Until.Add(-grace)
+	}
+	v := f.verdict(g.rule, g.since)
+	v.Wastes, v.Vetoed = g.wastes, veto != nil && !enforce && action == guard.ActStop
+	v.Facts = append(v.Facts, g.facts(r, f, due, action)...)
+	lines := g.tell(f, due, action, why, veto)
+	title := fmt.Sprintf("%s: %s since %s", f.name(), g.what, f.stamp(g.since))
+	if enforce {
+		title += fmt.Sprintf("; guard will stop it at %s", f.stamp(due))
+	}
+	v.Stages = []Stage{{Name: g.stageName(), Title: title, Lines: lines}}
+	if !f.At.Before(due) && !enforce && g.stage == "" && veto == nil {
+		switch {
+		case action == guard.ActStop:
+			v.Stages = append(v.Stages, Stage{Name: "would stop", Title: fmt.Sprintf("%s: would stop now: %s since %s", f.name(), g.what, f.stamp(g.since)),
+				Lines: append([]string{"The account is in observe mode, so guard does nothing. It goes on billing."}, lines...)})
+		case g.act() > g.Warn:
+			v.Stages = append(v.Stages, Stage{Name: "act", Title: fmt.Sprintf("%s: %s for %s", f.name(), g.what, span(g.act())), Lines: lines})
+		}
+	}
+	if enforce {
+		v.Act = &Act{Action: guard.ActStop, Cause: guard.CauseIdle, Due: due, Notice: tell, Limit: g.since.Add(g.act()), Grace: grace,
+			Why: fmt.Sprintf("%s since %s (%s)", g.what, f.stamp(g.since), g.rule)}
+	}
+	return Outcome{Verdicts: []Verdict{v}, Next: earliest(next, f.after(due))}
+}
+
+func (g guess) stageName() string {
+	if g.stage != "" {
+		return g.stage
+	}
+	return "warn"
+}
+
+// due is when a stop is due: after its time, after notice that people took in, after a
+// veto and, where guard was away, after fresh notice (law 8); and once it has been of
+// this sort for as long as a warning takes.
+func (g guess) due(f Facts, grace time.Duration, acts bool) time.Time {
+	due := g.since.Add(g.act())
+	if t := g.sorted.Add(g.Warn); !g.sorted.IsZero() && t.After(due) {
+		due = t
+	}
+	if v := f.vetoed(g.rule); v != nil && v.Until.After(due) {
+		due = v.Until
+	}
+	if !acts {
+		return due
+	}
+	noticed := f.At
+	if f.noticed() && f.Release.Cause.Judgement() {
+		noticed = f.Release.NoticedAt
+		if f.Heard.After(noticed) {
+			noticed = f.Heard
+		}
+	}
+	if t := noticed.Add(grace); t.After(due) {
+		due = t
+	}
+	if fresh := f.Account.FreshFrom; !fresh.IsZero() {
+		if t := fresh.Add(max(grace, freshNotice)); t.After(due) {
+			due = t
+		}
+	}
+	return due
+}
+
+// noticeOf is how long before a rule does something people are told.
+func (f Facts) noticeOf(r Rules, rule guard.Rule) time.Duration {
+	if g := r.Per[rule].Grace; g > 0 {
+		return g
+	}
+	return f.grace(r)
+}
+
+// tell is what stands below the title: whose it is, what is known, what it costs, what
+// happens and how to keep it.
+func (g guess) tell(f Facts, due time.Time, action guard.Action, why string, veto *guard.Mute) []string {
+	var lines []string
+	if f.Lease != nil {
+		lines = append(lines, fmt.Sprintf("Purpose: %s. Owner: %s.", orNone(f.Lease.Purpose), orNone(f.Lease.Owner)))
+	}
+	lines = append(lines, g.lines...)
+	if g.wastes.IsSet() {
+		lines = append(lines, fmt.Sprintf("Wasted: %s per hour.", g.wastes.Round()))
+	} else {
+		lines = append(lines, "What is wasted is not known: its price is not.")
+	}
+	id := f.Resource().String()
+	switch {
+	case action == guard.ActAlert && why != "":
+		return append(lines, Upper(why)+".")
+	case action == guard.ActAlert:
+		return append(lines, fmt.Sprintf("guard only tells. If nobody needs it: guard release %s", id))
+	case veto != nil:
+		return append(lines, Upper(f.vetoWord(*veto))+".")
+	case f.Mode != guard.Enforce:
+		return append(lines, fmt.Sprintf("The account is in observe mode: guard will not stop it at %s.", f.stamp(due)))
+	}
+	return append(lines, fmt.Sprintf("If nothing works on it until then, guard stops it at %s, once somebody was told. A stop keeps its disks, and they go on billing.", f.stamp(due)),
+		fmt.Sprintf("To keep it running: guard hold %s --for 4h, or guard veto %s %s", id, id, g.rule))
+}
+
+// facts are the arithmetic of a guess.
+func (g guess) facts(r Rules, f Facts, due time.Time, action guard.Action) []guard.Fact {
+	a := f.Activity
+	facts := []guard.Fact{
+		{Name: "condition", Value: fmt.Sprintf("%s since %s, %.0f %% of it seen", g.what, f.stamp(g.since), 100*a.Covered(g.span)), Source: a.Source, At: a.At},
+		{Name: "rule", Value: g.arithmetic(r, f), Source: "rule " + string(g.rule), At: f.At},
+	}
+	if action == guard.ActStop {
+		facts = append(facts, guard.Fact{Name: "due", Value: f.stamp(due), Source: "rule " + string(g.rule), At: f.At})
+	}
+	return facts
+}
+
+// arithmetic is how far a condition has come: "empty for 47m of the 1h that stop it".
+func (g guess) arithmetic(r Rules, f Facts) string {
+	long := span(f.At.Sub(g.since).Truncate(time.Minute))
+	if f.At.Sub(g.since) < time.Minute {
+		long = "less than a minute"
+	}
+	action, why := g.action(r, f)
+	then := fmt.Sprintf("people are told after %s", span(g.Warn))
+	switch {
+	case action == guard.ActStop && f.Mode == guard.Enforce:
+		then += fmt.Sprintf(", and %s stop it", span(g.act()))
+	case action == guard.ActStop:
+		then += fmt.Sprintf(", and %s would stop it outside of observe mode", span(g.act()))
+	case why != "":
+		then += "; " + why
+	}
+	return fmt.Sprintf("%s for %s; %s (%s); seen %.0f %% of at least %.0f %%", g.word, long, then, g.origin(), 100*f.Activity.Covered(g.span), 100*r.Busy.Coverage)
+}
+
+// origin says whether the times are the documented ones.
+func (g guess) origin() string {
+	if was, _ := DefaultRules().Judgement(g.rule); was == g.Judgement {
+		return "by default"
+	}
+	return "as configured"
+}
+
+// part is so many n-ths of an amount; unset where that is not known.
+func part(m guard.Money, k, n int) guard.Money {
+	if !m.IsSet() || n <= 0 {
+		return guard.Money{}
+	}
+	out, err := guard.MoneyFromRat(new(big.Rat).Mul(m.Rat(), big.NewRat(int64(min(k, n)), int64(n))), m.Currency())
+	if err != nil {
+		return guard.Money{}
+	}
+	return out
+}
+
+// workLine is when work was last seen and what it was.
+func (f Facts) workLine() string {
+	if a := f.Activity; !a.Worked.IsZero() {
+		return fmt.Sprintf("Last work: %s, %s.", f.stamp(a.Worked), a.Work)
+	}
+	return "No work was seen on it yet."
+}
