@@ -36,7 +36,7 @@ func clean(x guard.Sample) (guard.Sample, []string) {
 	x.HeartbeatAge = w.within(x.HeartbeatAge, 0, maxAge, "heartbeat age")
 	gpus := make([]guard.GPUSample, len(x.GPUs))
 	for i, g := range x.GPUs {
-		w.at = fmt.Sprintf(" of gpu %d", i)
+		w.of = i + 1
 		g.Util = w.within(g.Util, 0, 100, "util")
 		g.UtilMax = w.within(g.UtilMax, 0, 100, "util max")
 		g.Busy = w.within(g.Busy, 0, 1, "busy share")
@@ -57,7 +57,7 @@ func clean(x guard.Sample) (guard.Sample, []string) {
 // words collects what is not believed.
 type words struct {
 	said []string
-	at   string
+	of   int // which GPU, from 1 on; 0: the machine
 }
 
 func (w *words) within(g guard.Gauge, low, high float64, name string) guard.Gauge {
@@ -65,7 +65,11 @@ func (w *words) within(g guard.Gauge, low, high float64, name string) guard.Gaug
 		return guard.Gauge{}
 	}
 	if !(g.V >= low && g.V <= high) { // not a number is neither
-		w.said = append(w.said, fmt.Sprintf("%s %.6g%s", name, g.V, w.at))
+		said := fmt.Sprintf("%s %.6g", name, g.V)
+		if w.of > 0 {
+			said = fmt.Sprintf("%s of gpu %d", said, w.of-1)
+		}
+		w.said = append(w.said, said)
 		return guard.Gauge{}
 	}
 	return g

@@ -32,12 +32,15 @@ type fold struct {
 	Base guard.Gauge `json:"base,omitzero"`
 	// Minutes are the newest ten, for what counts only where it goes on.
 	Minutes []minute `json:"minutes,omitzero"`
-	// By is what the box is parked by, and Came how many bytes came in meanwhile.
-	By   kind    `json:"by,omitzero"`
+	// Came is how many bytes came in while the box is parked.
 	Came float64 `json:"came,omitzero"`
-	// Pause is the longest that the GPUs were quiet between two pieces of work.
-	Pause time.Duration `json:"pause,omitzero"`
-	Ring  []bucket      `json:"ring,omitzero"`
+	// Pause is the longest that the GPUs were quiet before a piece of work that a single
+	// sample shows. Run is in how many the newest work is (2: or more), and Before how
+	// long the GPUs were quiet before it.
+	Pause  time.Duration `json:"pause,omitzero"`
+	Run    int           `json:"run,omitzero"`
+	Before time.Duration `json:"before,omitzero"`
+	Ring   []bucket      `json:"ring,omitzero"`
 }
 
 // Admit says why a sample cannot be taken in at a time; nil where it can. One that is

@@ -45,15 +45,43 @@ type look struct {
 	pinned tri
 	// suspect: what it tells contradicts itself, so that it may well work.
 	suspect bool
-	why     string
-	util    guard.Gauge // the most that it did, percent
-	mean    guard.Gauge // the mean of it
-	mem     guard.Gauge // MiB
-	total   guard.Gauge
-	power   guard.Gauge // the most of what is told and what the energy counter implies
-	limit   guard.Gauge
-	moved   bool // its memory did
-	draws   bool // it works by nothing but its power
+	// by is what shows that it works, and v how much of it.
+	by    evidence
+	v     float64
+	util  guard.Gauge // the most that it did, percent
+	mean  guard.Gauge // the mean of it
+	mem   guard.Gauge // MiB
+	total guard.Gauge
+	power guard.Gauge // the most of what is told and what the energy counter implies
+	limit guard.Gauge
+	moved bool // its memory did
+}
+
+// evidence is what shows that a GPU works.
+type evidence int8
+
+const (
+	byUtil evidence = iota + 1
+	byBusy
+	byProfile
+	byMemory
+	byPower // and by nothing else
+)
+
+func (l look) word() string {
+	switch l.by {
+	case byUtil:
+		return "gpu " + percent(l.v)
+	case byBusy:
+		return "gpu in " + percent(l.v) + " of readings"
+	case byProfile:
+		return "gpu engine, tensor or memory active " + percent(l.v)
+	case byMemory:
+		return "gpu memory moved by " + mib(l.v)
+	case byPower:
+		return fmt.Sprintf("gpu power %.0f W above its rest", l.v)
+	}
+	return ""
 }
 
 // high is the power (W) at which a GPU works, whatever its utilisation says: 40 % of its
@@ -92,18 +120,17 @@ func (k *gpu) look(b Busy, box Box, g guard.GPUSample, at time.Time) (look, reas
 		l = look{mem: l.mem, total: l.total, limit: l.limit}
 		return l, frozen
 	case l.util.OK && l.util.V >= b.GPU:
-		l.works, l.why = yes, fmt.Sprintf("gpu %s", percent(l.util.V))
+		l.works, l.by, l.v = yes, byUtil, l.util.V
 	case g.Busy.OK && g.Busy.V > 0 && b.GPU <= 2:
-		l.works, l.why = yes, fmt.Sprintf("gpu at work in %s of the readings", percent(100*g.Busy.V))
+		l.works, l.by, l.v = yes, byBusy, 100*g.Busy.V
 	case profiled && profile >= b.GPU:
-		l.works, l.why = yes, fmt.Sprintf("gpu engine, tensor or memory %s active", percent(profile))
+		l.works, l.by, l.v = yes, byProfile, profile
 	case l.moved:
-		l.works, l.why = yes, fmt.Sprintf("gpu memory moved by %s", mib(l.mem.V-k.Mem.V))
+		l.works, l.by, l.v = yes, byMemory, l.mem.V-k.Mem.V
 	case strong:
 		l.suspect, doubt = true, max(doubt, powerful)
 	case k.Floor.OK && l.power.OK && l.limit.OK && l.power.V >= k.Floor.V+slack(l.limit.V):
-		l.draws = true
-		l.works, l.why = yes, fmt.Sprintf("gpu power %.0f W, %.0f W above its rest", l.power.V, l.power.V-k.Floor.V)
+		l.works, l.by, l.v = yes, byPower, l.power.V-k.Floor.V
 	case l.util.OK, profiled && g.Engine.OK:
 		l.works = no
 	case g.MIG:

@@ -1,6 +1,7 @@
 package activity
 
 import (
+	"slices"
 	"time"
 
 	"guard"
@@ -34,46 +35,40 @@ func (s *State) rest(r *reading) {
 	s.Base = guard.Known(base)
 }
 
-// minute is how many samples there were in one, and in how many of them each kind was
-// busy.
-type minute [disk + 2]int64 // when (Unix minutes), by kind from cpu on, all
+// minute is one of the newest ten (in Unix time): in how many of its samples each rate
+// was busy, and how many there were.
+type minute struct {
+	At   int64
+	Busy [rates]int64
+	All  int64
+}
 
-// goesOn takes in what is busy now, and says which kinds are in at least three and 30 %
-// of the samples of the last ten minutes; of those there are, where three do not fit.
-func (s *State) goesOn(now [disk + 1]bool, at time.Time, interval time.Duration) (goes [disk + 1]bool) {
-	const all = disk + 1
+// goesOn takes in what is busy now, and says what goes on: the rates that are busy in
+// at least three and 30 % of the samples of the last ten minutes (of those there are,
+// where three do not fit), a person and a job at once.
+func (s *State) goesOn(now [kinds]bool, at time.Time, interval time.Duration) [kinds]bool {
 	m := at.Unix() / 60
-	keep := s.Minutes[:0]
-	for _, x := range s.Minutes {
-		if x[0] > m-int64(lately/time.Minute) {
-			keep = append(keep, x)
-		}
+	s.Minutes = slices.DeleteFunc(s.Minutes, func(x minute) bool { return x.At <= m-int64(lately/time.Minute) })
+	if n := len(s.Minutes); n == 0 || s.Minutes[n-1].At != m {
+		s.Minutes = append(s.Minutes, minute{At: m})
 	}
-	if len(keep) == 0 || keep[len(keep)-1][0] != m {
-		keep = append(keep, minute{m})
-	}
-	last := &keep[len(keep)-1]
-	last[all]++
-	for k := cpu; k <= disk; k++ {
-		if now[k] {
-			last[k]++
-		}
-	}
-	s.Minutes = keep
-	var sum minute
-	for _, x := range keep {
-		for k := cpu; k <= all; k++ {
-			sum[k] += x[k]
-		}
-	}
+	last := &s.Minutes[len(s.Minutes)-1]
+	last.All++
 	least := int64(1)
 	if 3*interval <= lately {
 		least = 3
 	}
-	for k := cpu; k <= disk; k++ {
-		goes[k] = sum[k] >= least && 10*sum[k] >= 3*sum[all]
+	for k := range rates {
+		if now[k] {
+			last.Busy[k]++
+		}
+		busy, all := int64(0), int64(0)
+		for _, x := range s.Minutes {
+			busy, all = busy+x.Busy[k], all+x.All
+		}
+		now[k] = busy >= least && 10*busy >= 3*all
 	}
-	return goes
+	return now
 }
 
 // learn takes in what the GPUs rest at. The floor of a GPU's power is the least that it
@@ -94,13 +89,28 @@ func (s *State) learn(b Busy, r *reading) {
 		k.floor(b, l, r.At)
 		k.use(r, l)
 	}
-	if r.works == yes && s.GPUsQuiet.On() {
-		s.Pause = max(s.Pause-s.Pause/10, min(s.GPUsQuiet.End.Sub(s.GPUsQuiet.Since), 2*time.Hour))
+	s.pause(r)
+}
+
+// pause learns how long the GPUs were quiet before a piece of work that only one sample
+// shows: the next one may fall between two.
+func (s *State) pause(r *reading) {
+	const longest = 2 * time.Hour
+	switch {
+	case r.works == no && s.Run == 1 && s.Before > 0:
+		s.Pause = max(s.Pause-s.Pause/10, min(s.Before, longest))
+		s.Run, s.Before = 0, 0
+	case r.works == no:
+		s.Run, s.Before = 0, 0
+	case r.works == yes && s.Run == 0:
+		s.Run, s.Before = 1, s.GPUsQuiet.Lasts(r.start)
+	case r.works == yes:
+		s.Run = 2 // or more
 	}
 }
 
 func (k *gpu) floor(b Busy, l look, at time.Time) {
-	idles := l.util.OK && l.util.V < b.GPU && (l.works == no || l.draws)
+	idles := l.util.OK && l.util.V < b.GPU && (l.works == no || l.by == byPower)
 	switch {
 	case l.moved || l.util.OK && l.util.V >= b.GPU:
 		if k.Floor.OK {
@@ -127,11 +137,12 @@ func (k *gpu) floor(b Busy, l look, at time.Time) {
 // 1 % of its memory, is of use and begins anew.
 func (k *gpu) use(r *reading, l look) {
 	const share, hours = 0.02, 6 * time.Hour
-	if l.mem.OK && l.total.OK && l.mem.V >= 0.01*l.total.V {
+	const untoldMiB = 24 << 10 // of a small card, where nobody tells
+	if l.mem.OK && l.mem.V >= 0.01*l.total.Or(untoldMiB) {
 		k.Since, k.Beside, k.Own = time.Time{}, 0, 0
 		return
 	}
-	if r.works != yes || l.works == unknown || !l.mem.OK || !l.total.OK {
+	if r.works != yes || l.works == unknown || !l.mem.OK {
 		return
 	}
 	if k.Since.IsZero() {

@@ -8,17 +8,18 @@ import (
 	"guard"
 )
 
-// kind is what beside a GPU may work.
-type kind int8
+// kind is what beside a GPU may work, in the order that people are told of it.
+type kind int
 
 const (
-	nothing kind = iota
-	cpu
-	incoming
+	incoming kind = iota
 	outgoing
+	cpu
 	disk
 	person
 	job
+	kinds
+	rates = disk + 1 // those before are rates, which count where they go on
 )
 
 // The signals whose silence is told from never having been told.
@@ -52,17 +53,18 @@ type reading struct {
 	doubts []string
 	// works: some GPU does; no: each is known not to.
 	works tri
-	why   string
+	why   look // of the GPU that does most
 	// suspect: some GPU may well work.
 	suspect bool
 	pinned  tri
-	// other is what else works now, and goes on: what goes on, although not just now.
+	// other is what else works, in words, and "" where nothing does; goes: something
+	// does, although perhaps not just now.
+	other string
+	goes  bool
 	// silent: a signal that was told lately is not.
-	other, goes kind
-	otherWhy    string
-	silent      bool
-	alive       guard.Gauge // GPU processes
-	dead        int
+	silent bool
+	alive  guard.Gauge // GPU processes
+	dead   int
 }
 
 // read judges a sample. It takes in what the signals say (when told, the minutes of
@@ -110,8 +112,11 @@ func (s *State) readGPUs(b Busy, box Box, r *reading, said []string) {
 			doubted[why] = append(doubted[why], i)
 		}
 		switch {
-		case l.works == yes && r.works != yes:
-			r.works, r.why = yes, l.why
+		case l.works == yes:
+			r.works = yes
+			if r.why.by == 0 || l.by == byUtil && (r.why.by != byUtil || l.v > r.why.v) {
+				r.why = l
+			}
 		case l.works == unknown && r.works == no:
 			r.works = unknown
 		}
@@ -134,18 +139,7 @@ func (s *State) readGPUs(b Busy, box Box, r *reading, said []string) {
 	case 2*(pinned+blind) >= n:
 		r.pinned = unknown
 	}
-	r.busiest()
 	r.doubts = doubts(said, doubted)
-}
-
-// busiest words the work after the GPU that does most.
-func (r *reading) busiest() {
-	top := guard.Gauge{}
-	for _, l := range r.gpus {
-		if l.works == yes && l.util.OK && (!top.OK || l.util.V > top.V) {
-			top, r.why = l.util, l.why
-		}
-	}
 }
 
 // processes counts the GPU processes that are alive, and those that only hold memory.
@@ -167,34 +161,31 @@ func (r *reading) processes() {
 }
 
 // readOthers finds what else than a GPU works. Of a person and a job one word is
-// enough; CPU, net and disk count where they go on, so that cron does not.
+// enough; network, CPU and disk count where they go on, so that cron does not.
 func (s *State) readOthers(b Busy, r *reading) {
 	s.rest(r)
-	now := [disk + 1]bool{
-		cpu:      r.CPUCores.OK && r.CPUCores.V >= s.Base.Or(0)+b.CPUCores,
+	now := [kinds]bool{
 		incoming: r.Rx.OK && r.Rx.V >= b.Net,
 		outgoing: r.Tx.OK && r.Tx.V >= b.Net,
+		cpu:      r.CPUCores.OK && r.CPUCores.V >= s.Base.Or(0)+b.CPUCores,
 		disk:     r.Disk.OK && r.Disk.V >= b.Disk,
+		person:   r.InputAge.OK && seconds(r.InputAge) < inputFor,
+		job:      r.HeartbeatAge.OK && seconds(r.HeartbeatAge) < heartFor,
 	}
 	goes := s.goesOn(now, r.At, r.Interval)
-	for k := disk; k > nothing; k-- {
-		if goes[k] {
-			r.goes = k
-			if now[k] {
-				r.other = k
-			}
+	for k := range kinds {
+		r.goes = r.goes || goes[k]
+		if now[k] && goes[k] {
+			r.other += sep(r.other) + r.word(k)
 		}
 	}
-	if r.InputAge.OK && seconds(r.InputAge) < inputFor {
-		r.other = person
+}
+
+func sep(s string) string {
+	if s == "" {
+		return ""
 	}
-	if r.HeartbeatAge.OK && seconds(r.HeartbeatAge) < heartFor {
-		r.other = job
-	}
-	if r.other > r.goes {
-		r.goes = max(r.goes, r.other)
-	}
-	r.otherWhy = r.word(r.other)
+	return ", "
 }
 
 func seconds(g guard.Gauge) time.Duration { return time.Duration(g.V * float64(time.Second)) }

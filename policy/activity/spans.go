@@ -8,33 +8,30 @@ import (
 )
 
 // next is the span after one more sample. One that does not tell leaves it as it is.
-func (x Span) next(is tri, r *reading, heard time.Time) Span {
+func (s Span) next(is tri, r *reading) Span {
 	switch is {
 	case no:
-		return Span{}
+		return Span{End: r.At}
 	case unknown:
-		return x
+		return s
 	}
-	if x.On() && r.start.Sub(x.End) > max(Hole, 3*r.Interval) {
-		x = Span{}
-	}
-	if !x.On() {
-		x = Span{Since: later(r.start, heard)}
-		x.End = x.Since
+	if !s.On() || r.start.Sub(s.End) > max(Hole, 3*r.Interval) {
+		s = Span{Since: later(r.start, s.End)}
+		s.End = s.Since
 	}
 	// Readings are never exactly an interval apart; twice that is one that is missing.
-	if more := r.At.Sub(x.End); more <= r.Interval+r.Interval/2 {
-		x.Seen += more
+	if more := r.At.Sub(s.End); more <= r.Interval+r.Interval/2 {
+		s.Seen += more
 	} else {
-		x.Seen += r.Interval
+		s.Seen += r.Interval
 	}
-	x.End = r.At
-	return x
+	s.End = r.At
+	return s
 }
 
 // spans takes a judged sample into everything that lasts.
 func (s *State) spans(b Busy, r *reading) {
-	busy := r.works == yes || r.other != nothing
+	busy := r.works == yes || r.other != ""
 	idle, quiet := not(r.works), not(r.works)
 	switch {
 	case busy || r.suspect:
@@ -46,21 +43,21 @@ func (s *State) spans(b Busy, r *reading) {
 		quiet = no
 	}
 	if busy {
-		s.Worked, s.Work = r.At, r.why
-		if r.works != yes {
-			s.Work = r.otherWhy
+		s.Worked, s.Work = r.At, r.other
+		if r.works == yes {
+			s.Work = r.why.word()
 		}
 	}
 	if busy || idle != unknown && !r.suspect {
 		s.At = r.At
 	}
-	s.Idle = s.Idle.next(idle, r, s.Heard)
+	s.Idle = s.Idle.next(idle, r)
 	s.sort(r, idle)
-	s.GPUsQuiet = s.GPUsQuiet.next(quiet, r, s.Heard)
+	s.GPUsQuiet = s.GPUsQuiet.next(quiet, r)
 	s.park(r, quiet)
-	s.Hung = s.Hung.next(r.hangs(), r, s.Heard)
+	s.Hung = s.Hung.next(r.hangs(), r)
 	s.Hung.Why = word(s.Hung.On(), "pinned at next to no power, without disk or network")
-	s.Phantom = s.Phantom.next(r.phantom(), r, s.Heard)
+	s.Phantom = s.Phantom.next(r.phantom(), r)
 	s.Phantom.Why = word(s.Phantom.On(), "utilisation, and no GPU process alive")
 	s.unused()
 }
@@ -105,7 +102,7 @@ func (s *State) sort(r *reading, idle tri) {
 	case r.alive.OK && measured:
 		sort = Empty
 	}
-	if sort != s.Sort {
+	if sort != s.Sort || s.Sorted.Before(s.Idle.Since) {
 		s.Sort, s.Sorted = sort, later(s.Idle.Since, later(r.start, s.Heard))
 	}
 	s.Held = loaded && r.alive.OK && r.alive.V == 0
@@ -115,31 +112,26 @@ func (s *State) sort(r *reading, idle tri) {
 // park tells GPUs that wait for something else from those that nothing uses.
 func (s *State) park(r *reading, quiet tri) {
 	is := quiet
-	if is == yes && r.goes == nothing {
+	if is == yes && !r.goes {
 		if is = no; r.silent {
 			is = unknown
 		}
 	}
-	before := s.Parked.End
-	s.Parked = s.Parked.next(is, r, s.Heard)
-	if !s.Parked.On() {
-		s.By, s.Came = nothing, 0
-		return
+	before := s.Parked
+	s.Parked = before.next(is, r)
+	if !s.Parked.Since.Equal(before.Since) {
+		s.Came, before = 0, Span{}
 	}
 	if is != yes {
 		return
 	}
-	if s.Parked.Seen <= r.Interval || !s.Parked.Since.Before(before) {
-		s.Came = 0
-	}
-	s.Came += r.Rx.Or(0) * r.At.Sub(later(before, later(r.start, s.Heard))).Seconds()
-	s.By = r.goes
-	if r.other == nothing {
+	s.Came += r.Rx.Or(0) * (s.Parked.Seen - before.Seen).Seconds()
+	if r.other == "" {
 		return // it goes on, although not just now: what it was stands
 	}
-	s.Parked.Why = r.otherWhy
-	if r.other == incoming && s.Came >= guard.GB {
-		s.Parked.Why += ", " + size(s.Came) + " so far"
+	s.Parked.Why = r.other
+	if s.Came >= guard.GB {
+		s.Parked.Why += ", " + size(s.Came) + " came in so far"
 	}
 }
 
@@ -222,7 +214,7 @@ func (s State) UnusedFor(d time.Duration) []int {
 // Seen, and the like) is no difference.
 func (s State) Same(o State) bool {
 	return s.Idle.same(o.Idle) && s.Sort == o.Sort && s.Sorted.Equal(o.Sorted) && s.Held == o.Held &&
-		s.GPUsQuiet.same(o.GPUsQuiet) && s.Parked.same(o.Parked) && s.By == o.By &&
+		s.GPUsQuiet.same(o.GPUsQuiet) && s.Parked.same(o.Parked) &&
 		s.Hung.same(o.Hung) && s.Phantom.same(o.Phantom) &&
 		s.Underused.Since.Equal(o.Underused.Since) && slices.Equal(s.Unused, o.Unused) &&
 		s.Lost.Since.Equal(o.Lost.Since) && s.Lost.Why == o.Lost.Why &&
@@ -231,8 +223,8 @@ func (s State) Same(o State) bool {
 }
 
 // same: both began together and missed equally much.
-func (x Span) same(o Span) bool {
-	return x.Since.Equal(o.Since) && x.End.Sub(o.End) == x.Seen-o.Seen
+func (s Span) same(o Span) bool {
+	return s.Since.Equal(o.Since) && (!s.On() || s.End.Sub(o.End) == s.Seen-o.Seen)
 }
 
 // Covered is how much of a span was seen, 0 to 1, at the end of the newest sample.

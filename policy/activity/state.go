@@ -54,7 +54,8 @@ type Span struct {
 	// counts for nothing.
 	Seen time.Duration `json:"seen,omitzero"`
 	// End is the end of the newest sample that had it: what came after told nothing, or
-	// nothing came.
+	// nothing came. Of a condition that does not hold, it is that of the newest sample
+	// that said so.
 	End time.Time `json:"end,omitzero"`
 	// Why is what makes it so, in a few words for people.
 	Why string `json:"why,omitzero"`
