@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"guard"
 )
@@ -81,6 +82,12 @@ func (tx *Tx) Queue(m guard.Message) error {
 // Sent moves a message from the outbox to the archive of sent ones.
 func (tx *Tx) Sent(m guard.Message) error {
 	return errors.Join(sentMessages.put(tx.o, m), tx.o.delete(outbox.name, m.ID))
+}
+
+// Acked is when a channel acknowledged a message; zero while none has.
+func (tx *Tx) Acked(id string) (time.Time, error) {
+	m, _, err := sentMessages.now(tx.o, id)
+	return m.Acked, err
 }
 
 // SetValue keeps a small value under a name, as JSON.

@@ -1,6 +1,10 @@
 package store
 
-import "guard"
+import (
+	"time"
+
+	"guard"
+)
 
 // View reads a snapshot of the ledger inside [Ledger.View]. It is valid inside
 // that function only.
@@ -24,6 +28,12 @@ type View struct {
 
 	leaseIndex Table[leaseRefs]
 	s          *snapshot
+}
+
+// Acked is when a channel acknowledged a message; zero while none has.
+func (v *View) Acked(id string) (time.Time, error) {
+	m, _, err := v.SentMessages.Get(id)
+	return m.Acked, err
 }
 
 func newView(r Reader, i *image) *View {

@@ -45,6 +45,9 @@ func (l *Loop) compare(ctx context.Context, x *index, m moment) ([]job, error) {
 		if err := x.fold(v); err != nil {
 			return err
 		}
+		if l.Stirred != nil {
+			x.stir(l.Stirred(x.stirred))
+		}
 		w := newWatch(l, v, m)
 		groups := map[string]job{}
 		var bookings []job // after what is told of them

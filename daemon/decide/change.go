@@ -60,7 +60,9 @@ func (l *Loop) change(f policy.Facts, open []guard.Finding, out policy.Outcome) 
 	}
 	for _, o := range open {
 		if policy.Owned(o.Rule) && !slices.ContainsFunc(out.Verdicts, func(v policy.Verdict) bool { return v.Rule == o.Rule }) {
-			l.over(f, o, &c)
+			if end := policy.Ends(l.Rules, f, o); !end.Stays {
+				l.over(f, o, end, &c)
+			}
 		}
 	}
 	if !f.Resource().IsZero() {
@@ -176,12 +178,17 @@ func (l *Loop) still(f policy.Facts, v policy.Verdict, o guard.Finding, c *chang
 	c.put = append(c.put, o)
 }
 
-func (l *Loop) over(f policy.Facts, o guard.Finding, c *change) {
+func (l *Loop) over(f policy.Facts, o guard.Finding, end policy.Ending, c *change) {
 	o.Closed = f.At
 	c.closed = append(c.closed, o)
-	c.entries = append(c.entries, entry(f, "over", o.Rule, o.Title))
-	if !policy.EndsQuietly(o) && len(o.Said) > 0 && (o.Urgent || !f.Snoozed()) {
-		c.told = append(c.told, told{o.ID, "over", policy.Over(o, f.At, l.Zone), false})
+	text := o.Title
+	var why []string
+	if end.Why != "" {
+		text, why = text+". "+end.Why, []string{end.Why}
+	}
+	c.entries = append(c.entries, entry(f, "over", o.Rule, text))
+	if !end.Quiet && len(o.Said) > 0 && (o.Urgent || !f.Snoozed()) {
+		c.told = append(c.told, told{o.ID, "over", policy.Over(o, f.At, l.Zone, why...), false})
 	}
 }
 
@@ -203,7 +210,7 @@ func (l *Loop) booked(f policy.Facts, b *policy.Booking, open []guard.Finding) c
 	}
 	if f.Awaiting != nil {
 		for _, o := range open {
-			l.over(f, o, &c)
+			l.over(f, o, policy.Ends(l.Rules, f, o), &c)
 		}
 	}
 	return c

@@ -22,19 +22,20 @@ type source struct {
 	finding  func(key string) (guard.Finding, bool, error)
 	mute     func(key string) (guard.Mute, bool, error)
 	byID     func(lease string) (guard.Lease, bool, error)
+	acked    func(message string) (time.Time, error)
 	// unmuted: there is no mute at all, as most of the time.
 	unmuted bool
 }
 
 func fromTx(tx *store.Tx) source {
 	return source{observed: tx.Observed.Get, metered: tx.Metered.Get, lease: tx.LeaseOf, plan: tx.Plans.Get,
-		release: tx.Releases.Get, account: tx.Accounts.Get, finding: tx.Findings.Get, mute: tx.Mutes.Get, byID: tx.Leases.Get}
+		release: tx.Releases.Get, account: tx.Accounts.Get, finding: tx.Findings.Get, mute: tx.Mutes.Get, byID: tx.Leases.Get, acked: tx.Acked}
 }
 
 func fromView(v *store.View) source {
 	muted, err := v.Mutes.Keys("")
 	return source{unmuted: err == nil && len(muted) == 0, observed: v.Observed.Get, metered: v.Metered.Get, lease: v.LeaseOf, plan: v.Plans.Get,
-		release: v.Releases.Get, account: v.Accounts.Get, finding: v.Findings.Get, mute: v.Mutes.Get, byID: v.Leases.Get}
+		release: v.Releases.Get, account: v.Accounts.Get, finding: v.Findings.Get, mute: v.Mutes.Get, byID: v.Leases.Get, acked: v.Acked}
 }
 
 // known is what of a subject's facts a transaction cannot read, since it may not
@@ -135,9 +136,43 @@ func (l *Loop) facts(src source, key string, account string, now time.Time) (pol
 		return f, err
 	} else if ok {
 		f.Release = &r
+		if f.Heard, err = l.heard(src, r); err != nil {
+			return f, err
+		}
+	}
+	if l.Activity != nil && f.Observed != nil && f.Observed.Resource.ID.Kind == guard.Instance {
+		if a, ok := l.Activity(key); ok {
+			f.Activity = &a
+		}
 	}
 	f.Mutes, err = mutes(src, f.Subject())
 	return f, err
+}
+
+// logChannel is guard's own log. A line in it is nobody who has heard, where people are
+// told in any other way.
+const logChannel = "log"
+
+// heard is when people took in the notice of a judgement (law 9): when the first channel
+// acknowledged it; zero: none has, or the release waits for nobody.
+func (l *Loop) heard(src source, r guard.Release) (time.Time, error) {
+	var first time.Time
+	if !r.Cause.Judgement() || r.Notice == "" {
+		return first, nil
+	}
+	for _, channel := range l.Channels {
+		if channel == logChannel && len(l.Channels) > 1 {
+			continue
+		}
+		at, err := src.acked(channel + "|" + r.Notice)
+		if err != nil {
+			return first, err
+		}
+		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	return first, nil
 }
 
 // mutes are those on a subject.

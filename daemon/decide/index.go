@@ -16,6 +16,7 @@ import (
 // themselves stay in the ledger.
 type index struct {
 	version store.Version // what it is up to date with
+	stirred uint64        // what it is up to date with of activity
 	records int           // how many were read for that
 	read    guard.Instant // when it was begun
 	judged  time.Time     // the time of the last run's judgement
@@ -171,6 +172,19 @@ func (x *index) observe(key string, o guard.Observed, ok bool) {
 	}
 	x.look(account)
 	x.drop(s)
+}
+
+// stir has judged anew what works otherwise than it did, by key, or everything.
+func (x *index) stir(keys []string, all bool, now uint64) {
+	if all {
+		for key := range x.subjects {
+			x.touch(key)
+		}
+	}
+	for _, key := range keys {
+		x.touch(key)
+	}
+	x.stirred = now
 }
 
 // look has the leases judged that wait for an instance of an account.

@@ -53,7 +53,7 @@ func (l *Loop) Judge(tx *store.Tx, at guard.Instant, r guard.Release, fresh *gua
 		f.Observed = &o
 	}
 	f.Release = &r
-	j := l.stands(f, r)
+	j, act := l.stands(f, r)
 	if j.Standing != release.Stands {
 		return j, nil
 	}
@@ -67,12 +67,18 @@ func (l *Loop) Judge(tx *store.Tx, at guard.Instant, r guard.Release, fresh *gua
 	if j, err = l.acknowledged(tx, r, f, j, now); err != nil || now.Before(j.Due) {
 		return j, err
 	}
-	return l.bounded(tx, r, f, j, live, now)
+	grace := l.grace(f)
+	if act != nil && act.Grace > 0 {
+		grace = act.Grace
+	}
+	return l.bounded(tx, r, f, j, live, grace, now)
 }
 
-// stands judges the release by the rules alone.
-func (l *Loop) stands(f policy.Facts, r guard.Release) release.Judgement {
-	void := func(why string) release.Judgement { return release.Judgement{Standing: release.Void, Why: why} }
+// stands judges the release by the rules alone, and gives what they call for.
+func (l *Loop) stands(f policy.Facts, r guard.Release) (release.Judgement, *policy.Act) {
+	void := func(why string) (release.Judgement, *policy.Act) {
+		return release.Judgement{Standing: release.Void, Why: why}, nil
+	}
 	if why := f.Untouchable(); why != "" {
 		return void("guard never touches it: " + why)
 	}
@@ -81,25 +87,36 @@ func (l *Loop) stands(f policy.Facts, r guard.Release) release.Judgement {
 	}
 	if r.Cause == guard.CausePerson {
 		if p := f.Protection(l.Rules); p.On {
-			return release.Judgement{Standing: release.Barred, Block: guard.BlockProtected, Due: r.Due, Why: p.Why}
+			return release.Judgement{Standing: release.Barred, Block: guard.BlockProtected, Due: r.Due, Why: p.Why}, nil
 		}
-		return release.Judgement{Standing: release.Stands, Due: r.Due, Why: r.Why}
+		return release.Judgement{Standing: release.Stands, Due: r.Due, Why: r.Why}, nil
 	}
-	act := policy.Evaluate(l.Rules, f).Act()
+	out := policy.Evaluate(l.Rules, f)
+	act := out.Act()
 	switch {
+	case act == nil && r.Cause.Judgement() && out.Doubt != "":
+		return release.Judgement{Standing: release.Stands, Due: f.At.Add(ackWait), Why: "it waits, for what its samples tell is not judged: " + out.Doubt}, nil
+	case act == nil && r.Cause == guard.CauseIdle:
+		return void(f.Calmed())
 	case act == nil:
 		return void("no limit calls for it any more")
+	case r.Cause.Judgement() && !act.Cause.Judgement() && r.State != guard.ReleaseIntended:
+		return release.Judgement{}, nil // this loop is about to bring it in line with a limit
 	case act.Action != r.Action:
 		return void(fmt.Sprintf("its limit asks for %s now, not %s", act.Action, r.Action))
 	case act.Block != "":
-		return release.Judgement{Standing: release.Barred, Block: act.Block, Due: act.Due, Why: act.BlockWhy}
+		return release.Judgement{Standing: release.Barred, Block: act.Block, Due: act.Due, Why: act.BlockWhy}, act
 	}
-	return release.Judgement{Standing: release.Stands, Due: act.Due, Why: act.Why}
+	return release.Judgement{Standing: release.Stands, Due: act.Due, Why: act.Why}, act
 }
 
-// acknowledged lets an expiry wait for its notice, for its grace at most; a cap
-// and a person's order never wait (law 9).
+// acknowledged lets an expiry wait for its notice, for its grace at most, and a
+// judgement for as long as that takes; a cap and a person's order never wait (law 9).
 func (l *Loop) acknowledged(tx *store.Tx, r guard.Release, f policy.Facts, j release.Judgement, now time.Time) (release.Judgement, error) {
+	if r.Cause.Judgement() && f.Heard.IsZero() {
+		j.Due, j.Why = now.Add(ackWait), "nobody was told yet: no channel has taken the notice"
+		return j, nil
+	}
 	if r.Cause != guard.CauseExpiry {
 		return j, nil
 	}
@@ -126,10 +143,14 @@ func (l *Loop) acknowledged(tx *store.Tx, r guard.Release, f policy.Facts, j rel
 
 // bounded limits the releases that nobody could foresee (law 7) and counts this
 // one, where it is one.
-func (l *Loop) bounded(tx *store.Tx, r guard.Release, f policy.Facts, j release.Judgement, live int, now time.Time) (release.Judgement, error) {
+func (l *Loop) bounded(tx *store.Tx, r guard.Release, f policy.Facts, j release.Judgement, live int, grace time.Duration, now time.Time) (release.Judgement, error) {
 	// What was known for the grace before it fell due stays foreseen, and what
 	// was not does not become so by waiting.
-	if r.Allowed != "" || policy.Foreseen(r.Cause, r.Stood, l.grace(f), r.Due) {
+	stood, due := r.Stood, r.Due
+	if r.Cause.Judgement() {
+		stood, due = f.Heard, now
+	}
+	if r.Allowed != "" || policy.Foreseen(r.Cause, stood, grace, due) {
 		return j, nil
 	}
 	s := policy.Surprise{Live: live}
@@ -139,7 +160,7 @@ func (l *Loop) bounded(tx *store.Tx, r guard.Release, f policy.Facts, j release.
 	if !s.Allows(l.Rules.Limits, r.ID, r.Target.Account, now) {
 		return release.Judgement{Standing: release.Barred, Block: guard.BlockSurprise, Due: j.Due,
 			Why: fmt.Sprintf("its deadline has stood since %s only, not for the grace of %s before it was due, and too many such releases came within an hour",
-				policy.Stamp(r.Stood, l.Zone), l.grace(f))}, nil
+				policy.Stamp(stood, l.Zone), grace)}, nil
 	}
 	return j, tx.SetValue(surpriseValue, s.Count(r.ID, r.Target.Account, now))
 }

@@ -36,6 +36,8 @@ func (l *Loop) plan(f policy.Facts, out policy.Outcome, open []guard.Finding, st
 		l.step(f, n, release.Input{At: f.At, Configured: true, Noticed: true}, c)
 	case r.Cause == guard.CausePerson:
 	case r.State != guard.ReleasePlanned && r.State != guard.ReleaseNoticed && r.State != guard.ReleaseBlocked:
+	case act == nil && r.Cause.Judgement() && out.Doubt != "" && f.Observed != nil && f.Observed.Live():
+		// It waits, and is judged before its call.
 	case act == nil:
 		l.withdraw(f, *r, c)
 	default:
@@ -91,6 +93,8 @@ func (l *Loop) withdraw(f policy.Facts, r guard.Release, c *change) {
 		why = fmt.Sprintf("it is held until %s", policy.Stamp(f.Lease.HeldUntil(f.At), l.Zone))
 	case f.Vetoed(r.Cause) != "":
 		why = f.Vetoed(r.Cause)
+	case r.Cause == guard.CauseIdle:
+		why = f.Calmed()
 	case f.Lease.UpdatedAt.After(r.PlannedAt):
 		why = "its limits were changed by " + f.Lease.UpdatedBy
 	}
@@ -110,7 +114,7 @@ func (l *Loop) withdraw(f policy.Facts, r guard.Release, c *change) {
 // notice queues the notice of a release and moves it to noticed. What was just
 // said of its finding is the notice; where nothing new was said, it is said again.
 func (l *Loop) notice(f policy.Facts, r guard.Release, out policy.Outcome, open []guard.Finding, stages map[guard.Rule]string, c *change) {
-	v := verdictOf(out, r.Cause)
+	v := verdictOf(out)
 	if v == nil {
 		return
 	}
@@ -146,6 +150,7 @@ func (l *Loop) adjust(f policy.Facts, r guard.Release, act policy.Act, out polic
 	// than such a wait was put off by something else, a hold that has ended.
 	waits := act.Cause == guard.CauseExpiry && r.Cause == act.Cause && !f.At.Before(act.Due) &&
 		!r.Due.Before(act.Due) && r.Due.Sub(f.At) <= ackWait && r.Due.Sub(act.Due) <= l.grace(f)
+	waits = waits || act.Cause.Judgement() && r.Cause == act.Cause && !f.At.Before(act.Due) && !r.Due.Before(act.Due) && r.Due.Sub(f.At) <= ackWait
 	if waits {
 		n.Due = r.Due
 	}
@@ -191,10 +196,11 @@ func (l *Loop) scene(f policy.Facts) release.Scene {
 	return s
 }
 
-// verdictOf is the verdict that calls for a release of a cause.
-func verdictOf(out policy.Outcome, cause guard.Cause) *policy.Verdict {
+// verdictOf is the verdict that calls for what is due first.
+func verdictOf(out policy.Outcome) *policy.Verdict {
+	act := out.Act()
 	for i, v := range out.Verdicts {
-		if v.Act != nil && v.Act.Cause == cause {
+		if v.Act != nil && v.Act == act {
 			return &out.Verdicts[i]
 		}
 	}

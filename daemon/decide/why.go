@@ -78,7 +78,12 @@ func (l *Loop) releaseLines(f policy.Facts) []string {
 		}
 		lines = append(lines, line+".")
 	}
-	if r.Cause != guard.CausePerson {
+	switch {
+	case r.Cause.Judgement() && f.Heard.IsZero():
+		lines = append(lines, "It is a guess, so it waits until a channel has taken its notice: none has yet.")
+	case r.Cause.Judgement():
+		lines = append(lines, fmt.Sprintf("It is a guess; its notice was taken at %s.", stamp(f.Heard)))
+	case r.Cause != guard.CausePerson:
 		foreseen := "foreseen"
 		if !policy.Foreseen(r.Cause, r.Stood, l.grace(f), r.Due) {
 			foreseen = "not foreseen, so it counts against limits.unforeseen"

@@ -155,6 +155,9 @@ func keep(r guard.Release) string {
 	if r.Cause == guard.CauseCeiling {
 		return "an admin raises ceilings in guard's configuration, or protects it: guard protect " + r.Target.String()
 	}
+	if r.Cause == guard.CauseIdle {
+		return fmt.Sprintf("guard hold %s --for 4h", r.Target)
+	}
 	return fmt.Sprintf("guard extend %s --by 2h", r.Target)
 }
 
