@@ -199,6 +199,12 @@ func (g guess) due(f Facts, grace time.Duration, acts bool) time.Time {
 	if !acts {
 		return due
 	}
+	return f.afterNotice(due, grace)
+}
+
+// afterNotice is when what was guessed is done: at due, but not before people took the
+// notice in the grace ago and, where guard was away, not before fresh notice (law 8).
+func (f Facts) afterNotice(due time.Time, grace time.Duration) time.Time {
 	noticed := f.At
 	if f.noticed() && f.Release.Cause.Judgement() {
 		noticed = f.Release.NoticedAt
