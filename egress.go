@@ -3,6 +3,9 @@ package guard
 import (
 	"encoding/json"
 	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -24,6 +27,32 @@ type EgressPrice struct {
 
 // IsZero reports that nothing is told of a price, for omitzero.
 func (p EgressPrice) IsZero() bool { return p == EgressPrice{} }
+
+// Cost is what so many bytes out and in cost, whatever is free of them; false where the
+// price is not known. Traffic of a price that nobody tells costs nothing that is known.
+func (p EgressPrice) Cost(sent, in uint64) (Money, bool) {
+	if !p.PerGB.IsSet() || p.PerGB.IsNegative() {
+		return Money{}, false
+	}
+	cost := new(big.Rat).Mul(p.PerGB.Rat(), gigabytes(sent))
+	if p.InPerGB.IsPositive() && p.InPerGB.Currency() == p.PerGB.Currency() {
+		cost.Add(cost, new(big.Rat).Mul(p.InPerGB.Rat(), gigabytes(in)))
+	}
+	m, err := MoneyFromRat(cost, p.PerGB.Currency())
+	return m, err == nil
+}
+
+// AtMost is the price at the most that it can be; false where that is not known either.
+func (p EgressPrice) AtMost() (EgressPrice, bool) {
+	if !p.PerGB.IsSet() {
+		p.PerGB = p.UpTo
+	}
+	return p, p.PerGB.IsSet() && !p.PerGB.IsNegative()
+}
+
+func gigabytes(n uint64) *big.Rat {
+	return new(big.Rat).SetFrac(new(big.Int).SetUint64(n), big.NewInt(GB))
+}
 
 // Egress is the meter of one resource's traffic: how many bytes went out, as far as
 // its counters tell.
@@ -133,4 +162,37 @@ type Quantity struct {
 	// Free is how many of Sent were within the account's free tier.
 	Free  uint64      `json:"free,omitzero"`
 	Price EgressPrice `json:"price,omitzero"`
+}
+
+// ByteText is so many bytes for people, in the units that traffic is billed by: 4.20 GB.
+func ByteText(n uint64) string {
+	unit, names := float64(n), []string{"B", "kB", "MB", "GB", "TB", "PB"}
+	i := 0
+	for ; unit >= 999.5 && i < len(names)-1; i++ {
+		unit /= 1000
+	}
+	switch {
+	case i == 0:
+		return fmt.Sprintf("%d B", n)
+	case unit < 9.995:
+		return fmt.Sprintf("%.2f %s", unit, names[i])
+	case unit < 99.95:
+		return fmt.Sprintf("%.1f %s", unit, names[i])
+	}
+	return fmt.Sprintf("%.0f %s", unit, names[i])
+}
+
+// ParseBytes reads 140GB, 1.5TB or 500 MB; units are powers of 1000 as traffic is billed,
+// and those of 1024 (GiB) only where they are written so.
+func ParseBytes(s string) (uint64, error) {
+	n := strings.TrimSpace(s)
+	digits := strings.TrimRight(n, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
+	units := map[string]float64{"b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "pb": 1e15,
+		"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+	unit, ok := units[strings.ToLower(strings.TrimSpace(n[len(digits):]))]
+	v, err := strconv.ParseFloat(digits, 64)
+	if !ok || err != nil || !(v >= 0) || strings.ContainsAny(digits, "xX_pPiInN") || v*unit >= 1e18 {
+		return 0, fmt.Errorf("%w: %s is no amount of traffic: write 500MB, 140GB or 1.5TB", ErrInvalid, strconv.Quote(clip(s)))
+	}
+	return uint64(v*unit + 0.5), nil
 }

@@ -31,6 +31,7 @@ var rules = []rule{
 	{guard.RuleSignalsLost, signalsLost},
 	{guard.RuleReclaimed, reclaimed},
 	{guard.RuleOrphanVolume, orphanVolume},
+	{guard.RuleEgressSpike, egressSpike},
 	{guard.RulePriceUnknown, priceUnknown},
 	{guard.RulePriceChanged, priceChanged},
 	{guard.RuleUnitMismatch, unitMismatch},

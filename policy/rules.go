@@ -30,6 +30,7 @@ type Rules struct {
 	Parked       Judgement
 	Hung         Judgement
 	Underused    Judgement
+	EgressSpike  EgressSpike
 	// Busy is what counts as work.
 	Busy     activity.Busy
 	Protect  Protect
@@ -39,6 +40,8 @@ type Rules struct {
 	// before guard asks again and says so.
 	Verify   time.Duration
 	Defaults Defaults
+	// Exchange is for adding up and comparing amounts of several currencies.
+	Exchange guard.Exchange
 }
 
 // Unregistered is about instances that nobody registered.
@@ -77,6 +80,9 @@ type Expiry struct {
 type Budget struct {
 	// Warn is the percentages of the cap at which people are told, rising.
 	Warn []int
+	// EgressAtMost counts traffic whose price nobody tells at the most that it can be,
+	// where that is known; else it counts to no cap.
+	EgressAtMost bool
 }
 
 // OrphanVolume is about disks whose instance is gone.
@@ -89,6 +95,13 @@ type OrphanVolume struct {
 // PriceChanged is about rates that move while a lease runs.
 type PriceChanged struct {
 	Over int // percent of the rate before
+}
+
+// EgressSpike is about traffic that is far more than usual.
+type EgressSpike struct {
+	// Hour and Day are what traffic costs in an hour, or in 24, before anything is told.
+	Hour, Day guard.Money
+	Then      guard.Action // alert only
 }
 
 // Protect names what is never touched, whatever the rule.
@@ -121,6 +134,7 @@ func DefaultRules() Rules {
 	return Rules{
 		Per: map[guard.Rule]Per{
 			guard.RuleOrphanVolume: {Remind: week},
+			guard.RuleEgressSpike:  {Remind: 24 * time.Hour},
 		},
 		Unregistered: Unregistered{After: 10 * time.Minute, Then: guard.ActAlert},
 		Expiry:       Expiry{Warn: []time.Duration{time.Hour, 15 * time.Minute}},
@@ -133,6 +147,7 @@ func DefaultRules() Rules {
 		Parked:       Judgement{Warn: 30 * time.Minute, Then: guard.ActAlert},
 		Hung:         Judgement{Warn: 40 * time.Minute, Then: guard.ActAlert},
 		Underused:    Judgement{Warn: 6 * time.Hour, Then: guard.ActAlert},
+		EgressSpike:  EgressSpike{Hour: guard.MustMoney("2 USD"), Day: guard.MustMoney("10 USD"), Then: guard.ActAlert},
 		Busy:         activity.Defaults(),
 		Protect:      Protect{Tags: map[string]string{"guard:keep": "true"}},
 		Limits:       Limits{UnforeseenPerHour: 10, UnforeseenPercent: 25},

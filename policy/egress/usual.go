@@ -1,0 +1,108 @@
+package egress
+
+import (
+	"slices"
+	"time"
+
+	"guard"
+)
+
+// Usual is what a resource sends of late, beside what it usually sends; in bytes.
+type Usual struct {
+	// Hour and Day are what it sent in the last hour and the last 24, HourIn and DayIn
+	// what it received.
+	Hour, Day, HourIn, DayIn uint64
+	// Median and P99 are of the hours of the last seven days before, SameHour the most in
+	// one of the hours at about the same time of day, MaxDay the most in 24 hours in a
+	// row. What a spike was told of is no part of them.
+	Median, P99, SameHour, MaxDay uint64
+	// Enough: there is a day or more of that.
+	Enough bool
+	// Flagged: the newest of it belongs to a spike that was told.
+	Flagged bool
+}
+
+// MonthEnd is what a resource will have sent in the calendar month (UTC) of its newest
+// sample, if it goes on as in the hour before that.
+func MonthEnd(rec guard.Egress) uint64 {
+	n := len(rec.Months)
+	if n == 0 {
+		return 0
+	}
+	var hour uint64
+	for _, b := range rec.Buckets {
+		if !b.From.Before(rec.At.Add(-time.Hour)) {
+			hour = sum(hour, b.Sent)
+		}
+	}
+	from, to := month(rec.At)
+	var sent uint64
+	if last := rec.Months[n-1]; last.From.Equal(from) {
+		sent = last.Sent
+	}
+	return sum(sent, uint64(float64(hour)*to.Sub(rec.At).Hours()))
+}
+
+// Look tells what is usual at a moment. Whatever the record lacks of the last hour or
+// day counts nothing.
+func Look(rec guard.Egress, at time.Time) Usual {
+	var u Usual
+	for _, b := range rec.Buckets {
+		if b.From.Before(at.Add(-day)) {
+			continue
+		}
+		u.Day, u.DayIn = sum(u.Day, b.Sent), sum(u.DayIn, b.In)
+		if !b.From.Before(at.Add(-time.Hour)) {
+			u.Hour, u.HourIn = sum(u.Hour, b.Sent), sum(u.HourIn, b.In)
+		}
+	}
+	if n := len(rec.Buckets); n > 0 {
+		u.Flagged = rec.Buckets[n-1].Flagged
+	}
+	var before []guard.Bytes
+	for _, h := range rec.Hours {
+		if !h.Flagged && !h.From.Add(time.Hour).After(at.Add(-time.Hour)) && h.From.After(at.Add(-week)) {
+			before = append(before, h)
+		}
+	}
+	u.usual(before, at)
+	return u
+}
+
+// usual fills in what the hours before tell.
+func (u *Usual) usual(hours []guard.Bytes, at time.Time) {
+	if u.Enough = len(hours) >= 24; len(hours) == 0 {
+		return
+	}
+	sent := make([]uint64, len(hours))
+	for i, h := range hours {
+		sent[i] = h.Sent
+		if near(h.From, at) {
+			u.SameHour = max(u.SameHour, h.Sent)
+		}
+		if !h.From.Add(time.Hour).After(at.Add(-day)) {
+			u.MaxDay = max(u.MaxDay, dayFrom(hours[i:], at))
+		}
+	}
+	slices.Sort(sent)
+	u.Median, u.P99 = sent[len(sent)/2], sent[(len(sent)*99-1)/100]
+}
+
+// near reports an hour that is at the same time of day as a moment, or one off.
+func near(hour, at time.Time) bool {
+	off := (hour.UTC().Hour() - at.UTC().Hour() + 24) % 24
+	return off <= 1 || off == 23
+}
+
+// dayFrom is what was sent in the 24 hours from the first of some on, as far as they lie
+// before the last day.
+func dayFrom(hours []guard.Bytes, at time.Time) uint64 {
+	var n uint64
+	for _, h := range hours {
+		if !h.From.Before(hours[0].From.Add(day)) || h.From.Add(time.Hour).After(at.Add(-day)) {
+			break
+		}
+		n = sum(n, h.Sent)
+	}
+	return n
+}

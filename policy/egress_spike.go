@@ -1,0 +1,193 @@
+package policy
+
+import (
+	"fmt"
+	"math/big"
+	"time"
+
+	"guard"
+	"guard/policy/egress"
+)
+
+// assumed is what a GB counts as where nobody tells its price: what the large clouds ask
+// for the first terabytes to the internet. Where amounts cannot be compared at all, the
+// default limits at that price stand for them.
+var (
+	assumed     = guard.EgressPrice{PerGB: guard.MustMoney("0.09 USD")}
+	assumedHour = uint64(22 * guard.GB)
+	assumedDay  = uint64(111 * guard.GB)
+)
+
+// most is how many times the daily limit a day at the present rate costs before it is
+// urgent.
+const most = 10
+
+// egressSpike tells of traffic that costs more than a limit and is far more than usual.
+// It judges by the newest sample, not by the time: where samples stop, nobody knows that
+// the traffic has. What it told of is no part of what is usual, so a leak is never
+// learned; it closes when an hour costs less than half.
+func egressSpike(r Rules, f Facts) Outcome {
+	if f.Egress == nil || f.Egress.At.IsZero() || !f.live() || f.Observed.Resource.ID.Kind != guard.Instance {
+		return Outcome{}
+	}
+	s := spike{Usual: egress.Look(*f.Egress, f.Egress.At), r: r, f: f}
+	s.price, s.known = f.Observed.Resource.Egress, true
+	if !s.price.PerGB.IsSet() {
+		s.known = false
+		if s.price, s.bounded = s.price.AtMost(); !s.bounded {
+			s.price = assumed
+		}
+	}
+	s.hour, s.day = s.limit(r.EgressSpike.Hour, assumedHour), s.limit(r.EgressSpike.Day, assumedDay)
+	hour, day := s.judge()
+	if !hour && !day {
+		return Outcome{}
+	}
+	return Outcome{Verdicts: []Verdict{s.verdict(hour, day)}}
+}
+
+// spike is one judgement of traffic.
+type spike struct {
+	egress.Usual
+	r              Rules
+	f              Facts
+	price          guard.EgressPrice
+	known, bounded bool   // the price is; it is one that it can be at most
+	hour, day      uint64 // what the limits are in bytes
+}
+
+// limit is how many bytes an amount pays for.
+func (s spike) limit(m guard.Money, fallback uint64) uint64 {
+	in, ok := s.r.Exchange.To(m, s.price.PerGB.Currency())
+	if !ok {
+		if in, ok = s.r.Exchange.To(m, assumed.PerGB.Currency()); !ok {
+			return fallback
+		}
+		return bytesFor(in, assumed.PerGB)
+	}
+	return bytesFor(in, s.price.PerGB)
+}
+
+// bytesFor is how much an amount buys at a price of the same currency, rounded up; as
+// much as there is where it costs nothing.
+func bytesFor(m, perGB guard.Money) uint64 {
+	if !perGB.IsPositive() {
+		return ^uint64(0)
+	}
+	n := new(big.Rat).Quo(m.Rat(), perGB.Rat())
+	n.Mul(n, big.NewRat(guard.GB, 1))
+	whole := new(big.Int).Add(n.Num(), new(big.Int).Sub(n.Denom(), big.NewInt(1)))
+	if whole.Quo(whole, n.Denom()); !whole.IsUint64() {
+		return ^uint64(0)
+	}
+	return whole.Uint64()
+}
+
+// judge tells whether the last hour, and the last day, are a spike. One that was told
+// goes on until it is down to half.
+func (s spike) judge() (hour, day bool) {
+	sentHour, sentDay := s.billed(s.Hour, time.Hour), s.billed(s.Day, 24*time.Hour)
+	if s.Flagged {
+		hour = sentHour >= s.hour/2 && (!s.Enough || s.Hour > 2*s.Median)
+		return hour, !hour && sentDay >= s.day/2 && sentHour >= s.day/48 && (!s.Enough || s.Day > s.MaxDay)
+	}
+	usual := max(s.P99, s.SameHour)
+	hour = s.Enough && sentHour >= s.hour && s.Hour > 4*s.Median && s.Hour > usual+usual/2
+	day = sentDay >= s.day && (!s.Enough || s.Day > 2*s.MaxDay)
+	if !s.Enough {
+		hour = sentHour >= s.hour
+	}
+	return hour, day
+}
+
+// billed is how much of what was sent in the time before the newest sample was beyond
+// the free tier.
+func (s spike) billed(sent uint64, within time.Duration) uint64 {
+	if s.price.FreeGB <= 0 {
+		return sent
+	}
+	var paid uint64
+	for _, q := range s.f.Metered.Traffic {
+		if q.To.After(s.f.Egress.At.Add(-within)) {
+			paid += q.Sent - q.Free
+		}
+	}
+	return min(sent, paid)
+}
+
+func (s spike) verdict(hour, day bool) Verdict {
+	f, at := s.f, s.f.Egress.At
+	since := at.Add(-time.Hour)
+	sent, over, name := s.Hour, "the last hour", "hour"
+	if day && !hour {
+		since, sent, over, name = at.Add(-24*time.Hour), s.Day, "the last 24 hours", "day"
+	}
+	v := f.verdict(guard.RuleEgressSpike, since)
+	v.Wastes = guard.Money{}
+	if s.known {
+		v.Wastes, _ = s.price.Cost(s.billed(s.Hour, time.Hour), 0)
+	}
+	v.Urgent = s.Hour >= s.day/24*most
+	v.Stages = []Stage{{Name: name, Title: fmt.Sprintf("%s: %s sent in %s%s", f.name(), guard.ByteText(sent), over, s.cost(sent, ": ")), Lines: s.lines()}}
+	v.Facts = append(v.Facts, s.facts()...)
+	return v
+}
+
+// cost says what so many bytes cost, as far as that is known; "" where it is not.
+func (s spike) cost(sent uint64, before string) string {
+	m, ok := s.price.Cost(sent, 0)
+	switch {
+	case !ok:
+		return ""
+	case s.known:
+		return before + m.Round().String()
+	case s.bounded:
+		return before + "at most " + m.Round().String()
+	}
+	return before + "its price is not known"
+}
+
+func (s spike) lines() []string {
+	f := s.f
+	lines := []string{fmt.Sprintf("Usually it sends %s in an hour; the most was %s in an hour of the week before, and %s in a day.",
+		guard.ByteText(s.Median), guard.ByteText(max(s.P99, s.SameHour)), guard.ByteText(s.MaxDay))}
+	if !s.Enough {
+		lines[0] = "What is usual for it is not known yet: there is less than a day to compare with."
+	}
+	if f.Lease != nil {
+		lines = append([]string{fmt.Sprintf("Purpose: %s. Owner: %s.", orNone(f.Lease.Purpose), orNone(f.Lease.Owner))}, lines...)
+	}
+	lines = append(lines, s.ahead())
+	if !s.known && !s.bounded {
+		lines = append(lines, fmt.Sprintf("Nobody tells what its traffic costs; it is judged as if a GB cost %s.", assumed.PerGB))
+	}
+	return append(lines, fmt.Sprintf("guard only tells. guard egress show %s has the numbers.", f.Resource()))
+}
+
+// ahead is what the month comes to.
+func (s spike) ahead() string {
+	sent := egress.MonthEnd(*s.f.Egress)
+	free := min(sent, uint64(max(s.price.FreeGB, 0))*guard.GB)
+	line := fmt.Sprintf("If it goes on like in the last hour, it sends %s by the end of the month (UTC)", guard.ByteText(sent))
+	return line + s.cost(sent-free, ": ") + "."
+}
+
+// facts are the arithmetic.
+func (s spike) facts() []guard.Fact {
+	at, rule := s.f.Egress.At, "rule egress_spike"
+	price := s.price.PerGB.String() + " per GB"
+	switch {
+	case s.known:
+	case s.bounded:
+		price = "unknown, at most " + price
+	default:
+		price = "unknown, judged at " + price
+	}
+	return []guard.Fact{
+		{Name: "sent in an hour", Value: guard.ByteText(s.Hour) + s.cost(s.billed(s.Hour, time.Hour), ", "), Source: s.f.Egress.Source, At: at},
+		{Name: "sent in 24 hours", Value: guard.ByteText(s.Day) + s.cost(s.billed(s.Day, 24*time.Hour), ", "), Source: s.f.Egress.Source, At: at},
+		{Name: "price of traffic", Value: price, Source: s.price.Source, At: at},
+		{Name: "limits", Value: fmt.Sprintf("%s an hour (%s), %s a day (%s)", s.r.EgressSpike.Hour, guard.ByteText(s.hour), s.r.EgressSpike.Day, guard.ByteText(s.day)), Source: rule, At: s.f.At},
+		{Name: "usual", Value: fmt.Sprintf("median %s, p99 %s, at this time of day %s an hour; %s a day", guard.ByteText(s.Median), guard.ByteText(s.P99), guard.ByteText(s.SameHour), guard.ByteText(s.MaxDay)), Source: rule, At: at},
+	}
+}
