@@ -137,6 +137,12 @@ func (n Node) IsGroup() bool {
 	return false
 }
 
+// IsNull reports a value that is written as null, or not at all.
+func (n Node) IsNull() bool {
+	_, null := n.entry.value.(*ast.NullNode)
+	return null || n.entry.value == nil
+}
+
 // Shape is what the value is, in words: "a list", "text".
 func (n Node) Shape() string { return kindOf(n.entry.value) }
 
@@ -149,7 +155,7 @@ type Field struct {
 // Fields are the keys of a group in their order. A value that is no group is a
 // problem.
 func (n Node) Fields() []Field {
-	if _, null := n.entry.value.(*ast.NullNode); null || n.entry.value == nil {
+	if n.IsNull() {
 		return nil
 	}
 	entries, _ := n.d.entries(n.entry, n.path, "keys and values")
