@@ -64,6 +64,7 @@ func defaultFile(r policy.Rules) file {
 		Backup:    backupFile{Keep: defaultKeep},
 		Retention: defaultRetention,
 		Signals:   signalsFile{Keep: defaultSamples},
+		Busy:      defaultBusy(r.Busy),
 	}
 	f.Rules.Unregistered.After = r.Unregistered.After
 	f.Rules.Unregistered.Then = action(r.Unregistered.Then)
@@ -75,6 +76,11 @@ func defaultFile(r policy.Rules) file {
 	f.Rules.OrphanVolume.Then = action(r.OrphanVolume.Then)
 	f.Rules.PriceChanged.Over = percent(r.PriceChanged.Over)
 	f.Rules.PriceChanged.Then = action(guard.ActAlert)
+	f.Rules.EgressSpike = egressSpikeFile{Hour: r.EgressSpike.Hour, Day: r.EgressSpike.Day, Then: action(r.EgressSpike.Then)}
+	for _, j := range f.Rules.judgementsOf() {
+		has, _ := r.Judgement(j.rule)
+		*j.file = defaultJudgement(has)
+	}
 	return f
 }
 

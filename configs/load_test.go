@@ -15,6 +15,7 @@ import (
 
 	"guard"
 	"guard/policy"
+	"guard/policy/activity"
 )
 
 var update = flag.Bool("update", false, "write what is found into the golden cases")
@@ -209,6 +210,12 @@ rules:
   budget: {warn: [95%, 50%]}
   orphan_volume: {after: 2h, grace: 12h, remind: never, match: {kind: volume}}
   price_changed: {over: 150%}
+  idle_empty: {warn: 20m, act: 40m, grace: 5m, match: {tags: {team: nlp}}}
+  idle_resident: {tiers: [alert, {after: 45m, then: stop}]}
+  idle_blind: {tiers: [stop]}
+  parked: {warn: 90m, then: stop}
+  hung: {off: true}
+busy: {gpu: 0.5%, cpu_cores: 2, net: 1.5MiB/s, disk: 300 kB/s, boot_grace: 6h, coverage: 90%}
 ceilings: {ttl: 7d, budget: [10000CNY, 1500 USD]}
 limits: {unforeseen_per_hour: 0, unforeseen_percent: 100, forced_unprotect: true}
 release: {verify: 90s}
@@ -219,6 +226,8 @@ notify:
 		Per: map[guard.Rule]policy.Per{
 			guard.RuleUnregistered: {Off: true, Match: policy.Match{Owner: []string{"ana", "b*"}, Account: []string{"research"}}},
 			guard.RuleExpired:      {Remind: 24 * time.Hour, Match: policy.Match{Tags: map[string]string{"team": "nlp"}}},
+			guard.RuleIdleEmpty:    {Grace: 5 * time.Minute, Match: policy.Match{Tags: map[string]string{"team": "nlp"}}},
+			guard.RuleHung:         {Off: true},
 			guard.RuleOrphanVolume: {Grace: 12 * time.Hour, Match: policy.Match{Kind: []guard.Kind{guard.Volume}}},
 		},
 		Unregistered: policy.Unregistered{After: 7 * 24 * time.Hour, Then: guard.ActAlert,
@@ -227,6 +236,13 @@ notify:
 		Budget:       policy.Budget{Warn: []int{50, 95}},
 		OrphanVolume: policy.OrphanVolume{After: 2 * time.Hour, Then: guard.ActAlert},
 		PriceChanged: policy.PriceChanged{Over: 150},
+		IdleEmpty:    policy.Judgement{Warn: 20 * time.Minute, Act: 40 * time.Minute, Then: guard.ActStop},
+		IdleResident: policy.Judgement{Warn: time.Hour, Act: 105 * time.Minute, Then: guard.ActStop},
+		IdleBlind:    policy.Judgement{Warn: 3 * time.Hour, Act: 3 * time.Hour, Then: guard.ActStop},
+		Parked:       policy.Judgement{Warn: 90 * time.Minute, Then: guard.ActStop},
+		Hung:         policy.Judgement{Warn: 40 * time.Minute, Then: guard.ActAlert},
+		Underused:    policy.Judgement{Warn: 6 * time.Hour, Then: guard.ActAlert},
+		Busy:         activity.Busy{GPU: 0.5, CPUCores: 2, Net: 1.5 * (1 << 20), Disk: 300e3, Boot: 6 * time.Hour, Coverage: 0.9},
 		Protect:      policy.Protect{Tags: map[string]string{"keep": "yes"}},
 		Limits:       policy.Limits{UnforeseenPercent: 100, ForcedUnprotect: true},
 		Ceilings:     policy.Ceilings{TTL: 7 * 24 * time.Hour, Budget: []guard.Money{guard.MustMoney("10000 CNY"), guard.MustMoney("1500 USD")}},
@@ -296,11 +312,11 @@ func TestReference(t *testing.T) {
 		got = append(got, path)
 	}
 	want := []string{"accounts[1].provider"}
-	for _, r := range strings.Fields(`idle_empty idle_resident idle_blind parked hung underused stopped_billing provider_reclaim
+	for _, r := range strings.Fields(`stopped_billing provider_reclaim
 		balance_low orphan_snapshot orphan_image orphan_address orphan_filesystem egress_spike off_hours custom`) {
 		want = append(want, "rules."+r)
 	}
-	want = append(want, "busy", "budgets", "exchange", "notify.slack.app_token", "notify.slack.users",
+	want = append(want, "budgets", "exchange", "notify.slack.app_token", "notify.slack.users",
 		"notify.slack.admins", "notify.urls", "notify.digest", "notify.heartbeat")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("refused keys (-want +got):\n%s", diff)

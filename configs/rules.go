@@ -32,11 +32,16 @@ func (d *decoder) rules(f file, r policy.Rules) policy.Rules {
 		Then: d.alertOnly("rules.unregistered.then", in.Unregistered.Then, "register the instance, and its limits may")}
 	r.Unregistered.Adopt = d.adopt(in.Unregistered.Adopt)
 	r.Expiry = policy.Expiry{Warn: d.warnings(in.Expiry.Warn)}
-	r.Budget = policy.Budget{Warn: d.percents(in.Budget.Warn)}
+	r.Budget = policy.Budget{Warn: d.percents(in.Budget.Warn), EgressAtMost: in.Budget.EgressAtMost}
 	r.OrphanVolume = policy.OrphanVolume{After: in.OrphanVolume.After,
 		Then: d.alertOnly("rules.orphan_volume.then", in.OrphanVolume.Then, "")}
 	r.PriceChanged = policy.PriceChanged{Over: int(in.PriceChanged.Over)}
+	d.per(f, r.Per, "egress_spike", in.EgressSpike.perRule, tells, guard.RuleEgressSpike)
+	r.EgressSpike, r.Exchange = d.egressSpike(in.EgressSpike), d.exchange(f.Exchange)
 	d.alertOnly("rules.price_changed.then", in.PriceChanged.Then, "a changed price moves the deadline of a budget by itself")
+
+	d.judgements(f, &r)
+	r.Busy = d.busy(f.Busy)
 
 	r.Protect = policy.Protect{Tags: f.Protect.Tags}
 	for _, k := range slices.Sorted(maps.Keys(f.Protect.Tags)) {

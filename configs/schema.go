@@ -20,7 +20,7 @@ type (
 		Protect   protectFile   `yaml:"protect"`
 		Defaults  defaultsFile  `yaml:"defaults"`
 		Rules     rulesFile     `yaml:"rules"`
-		Busy      later         `yaml:"busy"`
+		Busy      busyFile      `yaml:"busy"`
 		Ceilings  ceilingsFile  `yaml:"ceilings"`
 		Limits    limitsFile    `yaml:"limits"`
 		Release   releaseFile   `yaml:"release"`
@@ -28,7 +28,7 @@ type (
 		Retention time.Duration `yaml:"retention"`
 		Signals   signalsFile   `yaml:"signals"`
 		Budgets   later         `yaml:"budgets"`
-		Exchange  later         `yaml:"exchange"`
+		Exchange  *exchangeFile `yaml:"exchange"`
 		Notify    notifyFile    `yaml:"notify"`
 	}
 
@@ -48,13 +48,15 @@ type (
 		Budget       budgetFile       `yaml:"budget"`
 		OrphanVolume orphanVolumeFile `yaml:"orphan_volume"`
 		PriceChanged priceChangedFile `yaml:"price_changed"`
+		EgressSpike  egressSpikeFile  `yaml:"egress_spike"`
 
-		IdleEmpty        later `yaml:"idle_empty"`
-		IdleResident     later `yaml:"idle_resident"`
-		IdleBlind        later `yaml:"idle_blind"`
-		Parked           later `yaml:"parked"`
-		Hung             later `yaml:"hung"`
-		Underused        later `yaml:"underused"`
+		IdleEmpty    judgementFile `yaml:"idle_empty"`
+		IdleResident judgementFile `yaml:"idle_resident"`
+		IdleBlind    judgementFile `yaml:"idle_blind"`
+		Parked       judgementFile `yaml:"parked"`
+		Hung         judgementFile `yaml:"hung"`
+		Underused    judgementFile `yaml:"underused"`
+
 		StoppedBilling   later `yaml:"stopped_billing"`
 		ProviderReclaim  later `yaml:"provider_reclaim"`
 		BalanceLow       later `yaml:"balance_low"`
@@ -62,7 +64,6 @@ type (
 		OrphanImage      later `yaml:"orphan_image"`
 		OrphanAddress    later `yaml:"orphan_address"`
 		OrphanFilesystem later `yaml:"orphan_filesystem"`
-		EgressSpike      later `yaml:"egress_spike"`
 		OffHours         later `yaml:"off_hours"`
 		Custom           later `yaml:"custom"`
 	}
@@ -95,8 +96,10 @@ type (
 
 	budgetFile struct {
 		Warn []percent `yaml:"warn"`
-		Then later     `yaml:"then"`
-		Act  later     `yaml:"act"`
+		// EgressAtMost counts traffic of unknown price at the most that it can be.
+		EgressAtMost bool  `yaml:"egress_at_most"`
+		Then         later `yaml:"then"`
+		Act          later `yaml:"act"`
 		perRule
 	}
 

@@ -13,12 +13,21 @@ import (
 // stop, and never releases (law 6).
 type Judgement struct {
 	// Warn and Act count from when the condition began: when people are told, and when
-	// Then is done. Act is no sooner than Warn.
+	// Then is done. An Act before Warn is the notice after it.
 	Warn, Act time.Duration
 	Then      guard.Action // alert or stop
 }
 
-func (j Judgement) act() time.Duration { return max(j.Warn, j.Act) }
+// act is when Then is done, with so much notice.
+func (j Judgement) act(grace time.Duration) time.Duration {
+	switch {
+	case j.Act >= j.Warn:
+		return j.Act
+	case j.Then == guard.ActStop:
+		return j.Warn + grace
+	}
+	return j.Warn
+}
 
 const (
 	// leastQuiet is what is never worth a notice, however long the grace is that a stop
@@ -137,7 +146,7 @@ func (g guess) judge(r Rules, f Facts) Outcome {
 	tell := g.since.Add(g.Warn)
 	if action == guard.ActStop {
 		// Grace counts back from the stop.
-		tell = g.since.Add(max(min(g.Warn, g.act()-grace), min(g.Warn, leastQuiet)))
+		tell = g.since.Add(max(min(g.Warn, g.act(grace)-grace), min(g.Warn, leastQuiet)))
 	}
 	if f.At.Before(tell) {
 		return Outcome{Next: tell}
@@ -167,12 +176,12 @@ func (g guess) judge(r Rules, f Facts) Outcome {
 		case action == guard.ActStop:
 			v.Stages = append(v.Stages, Stage{Name: "would stop", Title: fmt.Sprintf("%s: would stop now: %s since %s", f.name(), g.what, f.stamp(g.since)),
 				Lines: append([]string{"The account is in observe mode, so guard does nothing. It goes on billing."}, lines...)})
-		case g.act() > g.Warn:
-			v.Stages = append(v.Stages, Stage{Name: "act", Title: fmt.Sprintf("%s: %s for %s", f.name(), g.what, span(g.act())), Lines: lines})
+		case g.act(grace) > g.Warn:
+			v.Stages = append(v.Stages, Stage{Name: "act", Title: fmt.Sprintf("%s: %s for %s", f.name(), g.what, span(g.act(grace))), Lines: lines})
 		}
 	}
 	if enforce {
-		v.Act = &Act{Action: guard.ActStop, Cause: guard.CauseIdle, Due: due, Notice: tell, Limit: g.since.Add(g.act()), Grace: grace,
+		v.Act = &Act{Action: guard.ActStop, Cause: guard.CauseIdle, Due: due, Notice: tell, Limit: g.since.Add(g.act(grace)), Grace: grace,
 			Why: fmt.Sprintf("%s since %s (%s)", g.what, f.stamp(g.since), g.rule)}
 	}
 	return Outcome{Verdicts: []Verdict{v}, Next: earliest(next, f.after(due))}
@@ -189,7 +198,7 @@ func (g guess) stageName() string {
 // veto and, where guard was away, after fresh notice (law 8); and once it has been of
 // this sort for as long as a warning takes.
 func (g guess) due(f Facts, grace time.Duration, acts bool) time.Time {
-	due := g.since.Add(g.act())
+	due := g.since.Add(g.act(grace))
 	if t := g.sorted.Add(g.Warn); !g.sorted.IsZero() && t.After(due) {
 		due = t
 	}
@@ -282,9 +291,9 @@ func (g guess) arithmetic(r Rules, f Facts) string {
 	then := fmt.Sprintf("people are told after %s", span(g.Warn))
 	switch {
 	case action == guard.ActStop && f.Mode == guard.Enforce:
-		then += fmt.Sprintf(", and %s stop it", span(g.act()))
+		then += fmt.Sprintf(", and %s stop it", span(g.act(f.noticeOf(r, g.rule))))
 	case action == guard.ActStop:
-		then += fmt.Sprintf(", and %s would stop it outside of observe mode", span(g.act()))
+		then += fmt.Sprintf(", and %s would stop it outside of observe mode", span(g.act(f.noticeOf(r, g.rule))))
 	case why != "":
 		then += "; " + why
 	}
