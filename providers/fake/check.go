@@ -80,6 +80,11 @@ func (s *Script) check() error {
 	if s.Billing.Minimum < 0 || s.Lag.Appears < 0 || s.Lag.Disappears < 0 || s.Lag.State < 0 {
 		bad("billing and lag cannot be negative")
 	}
+	for key, tr := range map[string]*Traffic{"egress": s.Egress, "ingress": s.Ingress} {
+		if err := tr.check(key); err != nil {
+			bad("%v", err)
+		}
+	}
 	seen := map[string]bool{}
 	ids := map[string]bool{}
 	for _, r := range s.Resources {
@@ -154,6 +159,11 @@ func checkResource(s Script, r Resource) (errs []error) {
 	}
 	for _, rate := range []*Rate{r.Rate, r.ListRate, r.StoppedRate} {
 		if err := checkRate(rate); err != nil {
+			bad("%v", err)
+		}
+	}
+	for key, tr := range map[string]*Traffic{"egress": r.Egress, "ingress": r.Ingress} {
+		if err := tr.check(key); err != nil {
 			bad("%v", err)
 		}
 	}

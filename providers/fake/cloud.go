@@ -192,8 +192,8 @@ func (c *Cloud) Gone(id string) time.Time {
 }
 
 // Spend is what the thing has really cost until now, exactly, by the cloud's
-// own meter, and the currency. What is attached to it is not in it. Nil if there
-// never was one.
+// own meter, its traffic included, and the currency. What is attached to it is not in
+// it. Nil if there never was one.
 func (c *Cloud) Spend(id string) (*big.Rat, string) { return c.SpendAt(id, c.Now()) }
 
 // SpendAt is what Spend was at a time that is past.
@@ -204,7 +204,8 @@ func (c *Cloud) SpendAt(id string, at time.Time) (*big.Rat, string) {
 	if t == nil {
 		return nil, ""
 	}
-	return t.spend(c.script.Billing, at), t.currency
+	sum := t.spend(c.script.Billing, at)
+	return sum.Add(sum, c.carried(t, at)), t.currency
 }
 
 // Tags are the tags that the thing really has.

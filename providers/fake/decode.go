@@ -91,6 +91,8 @@ type record struct {
 	ListRate         field `json:"list_rate"`
 	StoppedRate      field `json:"stopped_rate"`
 	StopEffect       field `json:"stop_effect"`
+	Egress           field `json:"egress"`
+	Ingress          field `json:"ingress"`
 	Tags             field `json:"tags"`
 	SizeGB           field `json:"size_gb"`
 	Parent           field `json:"parent"`
@@ -146,6 +148,7 @@ func (p *Provider) decode(b field, currency string) (guard.Resource, bool) {
 		r.StoppedRate = rec.StoppedRate.rate(currency, r)
 		r.StopSaves = effectOf(rec.StopEffect.text(maxName))
 	}
+	r.Egress = traffic(rec.Egress, rec.Ingress, currency)
 	r.Bills = bills(r)
 	p.relations(&r, rec)
 	return r, true
@@ -341,6 +344,47 @@ func (f field) protection() (release, stop guard.Tri) {
 		}
 	}
 	return release, stop
+}
+
+// traffic reads the prices of traffic; what is not one is not told.
+func traffic(out, in field, currency string) guard.EgressPrice {
+	var p guard.EgressPrice
+	p.PerGB, p.UpTo, p.FreeGB = out.perGB(currency)
+	p.InPerGB, _, _ = in.perGB(currency)
+	if !p.IsZero() {
+		p.Source = "api"
+	}
+	return p
+}
+
+// perGB is a price of traffic, the most that it can be where it is not told, and what
+// is free of it in a month. Where that makes no sense nothing is free.
+func (f field) perGB(currency string) (amount, upTo guard.Money, freeGB int64) {
+	var in struct {
+		Amount   field `json:"amount"`
+		UpTo     field `json:"up_to"`
+		Per      field `json:"per"`
+		FreeGB   field `json:"free_gb"`
+		Currency field `json:"currency"`
+	}
+	if f.null() || json.Unmarshal(f, &in) != nil || in.Per.text(16) != "gb" {
+		return amount, upTo, 0
+	}
+	if c := in.Currency.text(8); c != "" {
+		currency = c
+	}
+	sum := func(f field) guard.Money {
+		m, err := guard.NewMoney(f.text(64), currency)
+		if err != nil || m.IsNegative() {
+			return guard.Money{}
+		}
+		return m
+	}
+	if amount = sum(in.Amount); !amount.IsSet() {
+		upTo = sum(in.UpTo)
+	}
+	freeGB, _ = in.FreeGB.count(maxGB)
+	return amount, upTo, freeGB
 }
 
 // rate reads a price; what is not one, or is for a number of GPUs or GB that is

@@ -29,6 +29,9 @@ type Script struct {
 	StopEffect guard.StopEffect // default compute
 	Billing    Billing
 	Lag        Lag
+	// Egress and Ingress are what the traffic of its instances costs; nil is not told,
+	// and costs nothing.
+	Egress, Ingress *Traffic
 	// ReleaseTakes is the time from an accepted release until the thing is gone
 	// and no longer bills; default 30 s, AtOnce for none.
 	ReleaseTakes time.Duration
@@ -86,9 +89,11 @@ type Resource struct {
 	ListRate *Rate
 	// StoppedRate is billed while stopped; default by the account's StopEffect.
 	StoppedRate *Rate
-	Spot        bool
-	Relaunch    *Relaunch
-	Tags        map[string]string
+	// Egress and Ingress are what its traffic costs; default of an instance the account's.
+	Egress, Ingress *Traffic
+	Spot            bool
+	Relaunch        *Relaunch
+	Tags            map[string]string
 	// Attached are the IDs of what hangs on an instance.
 	Attached []string
 	// GoesWithInstance is a child's: deleted with what it hangs on.

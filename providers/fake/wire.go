@@ -28,6 +28,8 @@ type (
 		ListRate         *wireRate         `json:"list_rate,omitempty"`
 		StoppedRate      *wireRate         `json:"stopped_rate,omitempty"`
 		StopEffect       guard.StopEffect  `json:"stop_effect,omitempty"`
+		Egress           *wireTraffic      `json:"egress,omitempty"`
+		Ingress          *wireTraffic      `json:"ingress,omitempty"`
 		Tags             map[string]string `json:"tags"`
 		SizeGB           *int64            `json:"size_gb,omitempty"`
 		Parent           *wireRef          `json:"parent,omitempty"`
@@ -86,6 +88,8 @@ func (c *Cloud) report(t *thing) wireResource {
 		Rate: c.quote(t.spec.Rate), ListRate: c.quote(t.spec.ListRate),
 		Tags: maps.Clone(t.spec.Tags), Source: t.spec.Source, UsedBy: slices.Clone(t.spec.UsedBy),
 	}
+	out, in := c.traffic(t)
+	w.Egress, w.Ingress = out.quote(t.currency), in.quote(t.currency)
 	if w.Tags == nil {
 		w.Tags = map[string]string{}
 	}
