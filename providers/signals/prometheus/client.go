@@ -4,13 +4,13 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
-	"strings"
 	"time"
 
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
@@ -85,7 +85,7 @@ func (c *client) Do(ctx context.Context, req *http.Request) (*http.Response, []b
 		return nil, nil, fmt.Errorf("%w: the reply broke off", guard.ErrUnavailable)
 	}
 	resp.Request = req
-	if err := providers.StatusError(resp, body); err != nil && !ownWords(body) {
+	if err := providers.StatusError(resp, body); err != nil && !ownWords(resp.StatusCode, body) {
 		// The library asks again with GET where a proxy takes no POST, and looks at the
 		// status for that.
 		return resp, nil, err
@@ -93,9 +93,9 @@ func (c *client) Do(ctx context.Context, req *http.Request) (*http.Response, []b
 	return resp, body, nil
 }
 
-// ownWords reports an error in the form of Prometheus's API.
-func ownWords(body []byte) bool {
-	return len(body) < 64<<10 && strings.HasPrefix(strings.TrimSpace(string(body)), `{`) && strings.Contains(string(body), `"errorType"`)
+// ownWords reports a refusal that the library takes Prometheus's own reason out of.
+func ownWords(status int, body []byte) bool {
+	return (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) && json.Valid(body)
 }
 
 // failed is what a call to the library ended with, in our words. Text of the server's is

@@ -130,8 +130,8 @@ func (r *reading) moved(device string, v float64) {
 }
 
 // sample makes a sample of the reading, with rates since an earlier one where there is one.
-func (r *reading) sample(at time.Time, interval time.Duration, earlier *machine.Counters, dt time.Duration) guard.Sample {
-	s := guard.Sample{At: at.UTC(), Interval: interval, Basis: guard.Average, GPUs: r.samples()}
+func (r *reading) sample(source string, at time.Time, interval time.Duration, earlier *machine.Counters, dt time.Duration) guard.Sample {
+	s := guard.Sample{Source: source, At: at.UTC(), Interval: interval, Basis: guard.Average, GPUs: r.samples()}
 	if len(s.GPUs) > 0 {
 		s.Basis = guard.Instantaneous
 	}
@@ -157,6 +157,9 @@ func (r *reading) finish() {
 // samples are the GPUs by their number, with one that is missing between others there
 // and nothing known of it; or in the order of their names where those are no numbers.
 func (r *reading) samples() []guard.GPUSample {
+	if len(r.gpus) == 0 {
+		return nil
+	}
 	names := slices.Sorted(maps.Keys(r.gpus))
 	at := make([]int, len(names))
 	most := -1

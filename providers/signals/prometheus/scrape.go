@@ -21,6 +21,9 @@ import (
 	"guard/providers/signals/machine"
 )
 
+// forgotten is how old a reading may be for rates to be made of it.
+const forgotten = 2 * time.Hour
+
 // scrapesAtOnce is how many exporters are read at a time.
 const scrapesAtOnce = 16
 
@@ -106,10 +109,10 @@ func (s *Scraper) scrape(ctx context.Context, of providers.SignalsOf, targets []
 	s.mu.Unlock()
 	var earlier *machine.Counters
 	interval := time.Minute
-	if ok && now.After(last.at) && now.Sub(last.at) < lookback {
+	if ok && now.After(last.at) && now.Sub(last.at) < forgotten {
 		earlier, interval = &last.counters, now.Sub(last.at)
 	}
-	x := r.sample(now, interval, earlier, interval)
+	x := r.sample(ScrapeKind, now, interval, earlier, interval)
 	if len(x.GPUs) == 0 && len(x.NICs) == 0 && !x.Cores.OK {
 		out.Err = errors.Join(out.Err, fmt.Errorf("%w: the exporters of %s tell nothing that guard knows; is this a dcgm-exporter or a node-exporter?",
 			guard.ErrBadReply, key))

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
@@ -22,8 +23,13 @@ import (
 )
 
 const (
-	// lookback is how far a first reading goes back.
-	lookback = 2 * time.Hour
+	// lookback is how far a reading goes back at most.
+	lookback = 6 * time.Hour
+	// late is how long guard looks again for what came in late.
+	late = 5 * time.Minute
+	// points is how many moments are asked for in one call, so that no answer grows with
+	// how long nobody asked.
+	points = 30
 	// settled is how long guard waits until a moment is believed to be all there: an
 	// exporter is read, and what was read is written, within it.
 	settled = 10 * time.Second
@@ -34,12 +40,17 @@ const (
 )
 
 // Server is a source on a Prometheus server, or on what speaks its API (Thanos, Mimir,
-// VictoriaMetrics). It keeps nothing between calls.
+// VictoriaMetrics).
 type Server struct {
 	cfg     Config
 	queries map[string]string
 	keys    []string // of the queries, sorted
 	api     v1.API
+
+	mu sync.Mutex
+	// asked is until when all was read of an instance, by its key: one without samples
+	// is not looked for in the same hours again and again. It may be lost.
+	asked map[string]time.Time
 }
 
 // New makes the source and calls nothing. base makes the HTTP calls; nil is a pooled
@@ -54,7 +65,7 @@ func New(cfg Config, base http.RoundTripper) (*Server, error) {
 		return nil, err
 	}
 	q := Queries(cfg.Queries, cfg.Interval)
-	return &Server{cfg: cfg, queries: q, keys: slices.Sorted(maps.Keys(q)),
+	return &Server{cfg: cfg, queries: q, asked: map[string]time.Time{}, keys: slices.Sorted(maps.Keys(q)),
 		api: v1.NewAPI(&client{base: u, access: cfg.Access, transport: transport})}, nil
 }
 
@@ -70,46 +81,66 @@ func (s *Server) GoString() string { return s.String() }
 func (s *Server) Signals(ctx context.Context, q providers.SignalQuery) []providers.Signals {
 	out := make([]providers.Signals, len(q.Of))
 	from, to := s.window(ctx, q)
-	if len(q.Of) == 0 || !from.Before(to) {
+	if !from.Before(to) {
 		return out
 	}
-	answers, err := s.ask(ctx, v1.Range{Start: from, End: to, Step: s.cfg.Interval})
+	answers, err := s.ask(ctx, from, to)
 	found := s.sort(q, answers)
 	for i, of := range q.Of {
-		out[i] = found.signals(i, of.Since, from, s.cfg.Interval)
+		out[i] = found.signals(i, of.Since, s.cfg.Interval)
 		out[i].Err = errors.Join(out[i].Err, err)
+	}
+	if err == nil {
+		s.note(q, to)
 	}
 	return out
 }
 
-// window is what is asked for: from the last sample that an instance has, which
-// differences begin at, to the last moment that is all there.
+// window is what is asked for: from the last sample that an instance has, for rates
+// begin at it, to the last moment that is all there.
 func (s *Server) window(ctx context.Context, q providers.SignalQuery) (from, to time.Time) {
 	now := time.Now()
 	if at, ok := guard.InstantFrom(ctx); ok {
 		now = at.Wall
 	}
-	now = now.UTC()
-	to = now.Add(-settled).Truncate(s.cfg.Interval)
+	to = now.UTC().Add(-settled).Truncate(s.cfg.Interval)
 	from = to
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, of := range q.Of {
-		if of.Since.Before(from) {
-			from = of.Since.UTC().Truncate(s.cfg.Interval)
+		since := of.Since
+		if asked := s.asked[of.Resource.ID.Key()].Add(-late); asked.After(since) {
+			since = asked
+		}
+		if since.Before(from) {
+			from = since.UTC().Truncate(s.cfg.Interval)
 		}
 	}
-	if earliest := now.Add(-lookback).Truncate(s.cfg.Interval); from.Before(earliest) {
+	if earliest := to.Add(-lookback); from.Before(earliest) {
 		from = earliest
 	}
 	return from, to
 }
 
+// note remembers until when all was read.
+func (s *Server) note(q providers.SignalQuery, to time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.asked) > 10*len(q.Of)+10_000 {
+		clear(s.asked)
+	}
+	for _, of := range q.Of {
+		s.asked[of.Resource.ID.Key()] = to
+	}
+}
+
 // ask runs the queries. The first one goes alone: where the server is away, or does not
 // know us, the others would only wait for the same.
-func (s *Server) ask(ctx context.Context, r v1.Range) (map[metric]model.Matrix, error) {
+func (s *Server) ask(ctx context.Context, from, to time.Time) (map[metric]model.Matrix, error) {
 	answers := make([]model.Matrix, len(s.keys))
 	errs := make([]error, len(s.keys))
 	one := func(i int) error {
-		answers[i], errs[i] = s.query(ctx, s.keys[i], r)
+		answers[i], errs[i] = s.query(ctx, s.keys[i], from, to)
 		return nil
 	}
 	_ = one(0)
@@ -131,9 +162,26 @@ func (s *Server) ask(ctx context.Context, r v1.Range) (map[metric]model.Matrix, 
 	return out, errors.Join(errs...)
 }
 
-// query runs one. An answer with a warning may be a part of the truth (a store behind a
+// query runs one, over the whole time.
+func (s *Server) query(ctx context.Context, key string, from, to time.Time) (out model.Matrix, err error) {
+	step := s.cfg.Interval
+	for ; !from.After(to); from = from.Add(points * step) {
+		end := from.Add((points - 1) * step)
+		if end.After(to) {
+			end = to
+		}
+		m, err := s.call(ctx, key, v1.Range{Start: from, End: end, Step: step})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, m...)
+	}
+	return out, nil
+}
+
+// call asks once. An answer with a warning may be a part of the truth (a store behind a
 // Thanos is away, say) and is none.
-func (s *Server) query(ctx context.Context, key string, r v1.Range) (model.Matrix, error) {
+func (s *Server) call(ctx context.Context, key string, r v1.Range) (model.Matrix, error) {
 	what := "query " + key
 	v, warnings, _, err := s.api.QueryRange(ctx, s.queries[key], r)
 	if err != nil {
@@ -149,6 +197,13 @@ func (s *Server) query(ctx context.Context, key string, r v1.Range) (model.Matri
 	}
 	if len(m) > maxSeries {
 		return nil, fmt.Errorf("%s: %w: %d series are more than guard believes; select fewer", what, guard.ErrBadReply, len(m))
+	}
+	for _, series := range m {
+		for _, p := range series.Values {
+			if at := p.Timestamp.Time(); at.Before(r.Start) || at.After(r.End) {
+				return nil, fmt.Errorf("%s: %w: the answer is of another time than asked for", what, guard.ErrBadReply)
+			}
+		}
 	}
 	return m, nil
 }
@@ -221,7 +276,7 @@ func (s *Server) sort(q providers.SignalQuery, answers map[metric]model.Matrix) 
 
 // signals makes the samples of one instance after a time, the first of them with rates
 // where there is a reading before it.
-func (f found) signals(i int, since, from time.Time, interval time.Duration) providers.Signals {
+func (f found) signals(i int, since time.Time, interval time.Duration) providers.Signals {
 	if f.twins[i] {
 		return providers.Signals{Err: fmt.Errorf("%w: two instances have the %s %s, so its series may be of either; tell them apart with instance.is",
 			guard.ErrConflict, f.is, providers.Text(f.names[i], 80))}
@@ -239,8 +294,8 @@ func (f found) signals(i int, since, from time.Time, interval time.Duration) pro
 			earlier = nil
 			continue
 		}
-		x := r.sample(at, interval, earlier, at.Sub(when))
-		if at.After(since) && !at.Before(from) {
+		x := r.sample(Kind, at, interval, earlier, at.Sub(when))
+		if at.After(since) {
 			out.Samples = append(out.Samples, x)
 		}
 		if len(r.nics) > 0 {
