@@ -72,8 +72,9 @@ func defaultFile(r policy.Rules) file {
 	for _, p := range r.Budget.Warn {
 		f.Rules.Budget.Warn = append(f.Rules.Budget.Warn, percent(p))
 	}
-	f.Rules.OrphanVolume.After = r.OrphanVolume.After
-	f.Rules.OrphanVolume.Then = action(r.OrphanVolume.Then)
+	for kind, in := range f.Rules.orphans() {
+		in.After, in.Then = r.Orphans[kind].After, action(r.Orphans[kind].Then)
+	}
 	f.Rules.PriceChanged.Over = percent(r.PriceChanged.Over)
 	f.Rules.PriceChanged.Then = action(guard.ActAlert)
 	f.Rules.EgressSpike = egressSpikeFile{Hour: r.EgressSpike.Hour, Day: r.EgressSpike.Day, Then: action(r.EgressSpike.Then)}

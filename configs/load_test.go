@@ -209,6 +209,7 @@ rules:
   expiry: {warn: [15m, 3h, 1h], remind: 1d, match: {tags: {team: nlp}}}
   budget: {warn: [95%, 50%]}
   orphan_volume: {after: 2h, grace: 12h, remind: never, match: {kind: volume}}
+  orphan_snapshot: {act: 10d, grace: 48h, then: release}
   price_changed: {over: 150%}
   idle_empty: {warn: 20m, act: 40m, grace: 5m, match: {tags: {team: nlp}}}
   idle_resident: {tiers: [alert, {after: 45m, then: stop}]}
@@ -229,12 +230,23 @@ notify:
 			guard.RuleIdleEmpty:    {Grace: 5 * time.Minute, Match: policy.Match{Tags: map[string]string{"team": "nlp"}}},
 			guard.RuleHung:         {Off: true},
 			guard.RuleOrphanVolume: {Grace: 12 * time.Hour, Match: policy.Match{Kind: []guard.Kind{guard.Volume}}},
+
+			guard.RuleOrphanSnapshot:   {Remind: 7 * 24 * time.Hour, Grace: 48 * time.Hour},
+			guard.RuleOrphanImage:      {Remind: 7 * 24 * time.Hour, Grace: 72 * time.Hour},
+			guard.RuleOrphanAddress:    {Remind: 7 * 24 * time.Hour, Grace: 24 * time.Hour},
+			guard.RuleOrphanFilesystem: {Remind: 7 * 24 * time.Hour, Grace: 72 * time.Hour},
 		},
 		Unregistered: policy.Unregistered{After: 7 * 24 * time.Hour, Then: guard.ActAlert,
 			Adopt: &policy.Adopt{TTL: 2 * time.Hour, OnLimit: guard.ActAlert}},
 		Expiry:       policy.Expiry{Warn: []time.Duration{3 * time.Hour, time.Hour, 15 * time.Minute}},
 		Budget:       policy.Budget{Warn: []int{50, 95}},
-		OrphanVolume: policy.OrphanVolume{After: 2 * time.Hour, Then: guard.ActAlert},
+		Orphans: map[guard.Kind]policy.Orphan{
+			guard.Volume:     {After: 2 * time.Hour, Then: guard.ActAlert},
+			guard.Snapshot:   {After: 24 * time.Hour, Act: 10 * 24 * time.Hour, Then: guard.ActRelease},
+			guard.Image:      {After: 24 * time.Hour, Then: guard.ActAlert},
+			guard.Address:    {After: time.Hour, Then: guard.ActAlert},
+			guard.Filesystem: {After: 24 * time.Hour, Then: guard.ActAlert},
+		},
 		PriceChanged: policy.PriceChanged{Over: 150},
 		IdleEmpty:    policy.Judgement{Warn: 20 * time.Minute, Act: 40 * time.Minute, Then: guard.ActStop},
 		IdleResident: policy.Judgement{Warn: time.Hour, Act: 105 * time.Minute, Then: guard.ActStop},
@@ -313,7 +325,7 @@ func TestReference(t *testing.T) {
 	}
 	want := []string{"accounts[1].provider"}
 	for _, r := range strings.Fields(`stopped_billing provider_reclaim
-		balance_low orphan_snapshot orphan_image orphan_address orphan_filesystem egress_spike off_hours custom`) {
+		balance_low egress_spike off_hours custom`) {
 		want = append(want, "rules."+r)
 	}
 	want = append(want, "budgets", "exchange", "notify.slack.app_token", "notify.slack.users",

@@ -26,15 +26,13 @@ func (d *decoder) rules(f file, r policy.Rules) policy.Rules {
 	d.per(f, r.Per, "unregistered", in.Unregistered.perRule, tells, guard.RuleUnregistered)
 	d.per(f, r.Per, "expiry", in.Expiry.perRule, leased, guard.RuleExpired)
 	d.per(f, r.Per, "budget", in.Budget.perRule, leased, guard.RuleBudgetWarning, guard.RuleBudgetExceeded)
-	d.per(f, r.Per, "orphan_volume", in.OrphanVolume.perRule, acts, guard.RuleOrphanVolume)
 	d.per(f, r.Per, "price_changed", in.PriceChanged.perRule, tells, guard.RulePriceChanged)
 	r.Unregistered = policy.Unregistered{After: in.Unregistered.After,
 		Then: d.alertOnly("rules.unregistered.then", in.Unregistered.Then, "register the instance, and its limits may")}
 	r.Unregistered.Adopt = d.adopt(in.Unregistered.Adopt)
 	r.Expiry = policy.Expiry{Warn: d.warnings(in.Expiry.Warn)}
 	r.Budget = policy.Budget{Warn: d.percents(in.Budget.Warn), EgressAtMost: in.Budget.EgressAtMost}
-	r.OrphanVolume = policy.OrphanVolume{After: in.OrphanVolume.After,
-		Then: d.alertOnly("rules.orphan_volume.then", in.OrphanVolume.Then, "")}
+	d.orphans(f, r)
 	r.PriceChanged = policy.PriceChanged{Over: int(in.PriceChanged.Over)}
 	d.per(f, r.Per, "egress_spike", in.EgressSpike.perRule, tells, guard.RuleEgressSpike)
 	r.EgressSpike, r.Exchange = d.egressSpike(in.EgressSpike), d.exchange(f.Exchange)

@@ -43,12 +43,16 @@ type (
 	}
 
 	rulesFile struct {
-		Unregistered unregisteredFile `yaml:"unregistered"`
-		Expiry       expiryFile       `yaml:"expiry"`
-		Budget       budgetFile       `yaml:"budget"`
-		OrphanVolume orphanVolumeFile `yaml:"orphan_volume"`
-		PriceChanged priceChangedFile `yaml:"price_changed"`
-		EgressSpike  egressSpikeFile  `yaml:"egress_spike"`
+		Unregistered     unregisteredFile `yaml:"unregistered"`
+		Expiry           expiryFile       `yaml:"expiry"`
+		Budget           budgetFile       `yaml:"budget"`
+		OrphanVolume     orphanFile       `yaml:"orphan_volume"`
+		OrphanSnapshot   orphanFile       `yaml:"orphan_snapshot"`
+		OrphanImage      orphanFile       `yaml:"orphan_image"`
+		OrphanAddress    orphanFile       `yaml:"orphan_address"`
+		OrphanFilesystem orphanFile       `yaml:"orphan_filesystem"`
+		PriceChanged     priceChangedFile `yaml:"price_changed"`
+		EgressSpike      egressSpikeFile  `yaml:"egress_spike"`
 
 		IdleEmpty    judgementFile `yaml:"idle_empty"`
 		IdleResident judgementFile `yaml:"idle_resident"`
@@ -57,15 +61,11 @@ type (
 		Hung         judgementFile `yaml:"hung"`
 		Underused    judgementFile `yaml:"underused"`
 
-		StoppedBilling   later `yaml:"stopped_billing"`
-		ProviderReclaim  later `yaml:"provider_reclaim"`
-		BalanceLow       later `yaml:"balance_low"`
-		OrphanSnapshot   later `yaml:"orphan_snapshot"`
-		OrphanImage      later `yaml:"orphan_image"`
-		OrphanAddress    later `yaml:"orphan_address"`
-		OrphanFilesystem later `yaml:"orphan_filesystem"`
-		OffHours         later `yaml:"off_hours"`
-		Custom           later `yaml:"custom"`
+		StoppedBilling  later `yaml:"stopped_billing"`
+		ProviderReclaim later `yaml:"provider_reclaim"`
+		BalanceLow      later `yaml:"balance_low"`
+		OffHours        later `yaml:"off_hours"`
+		Custom          later `yaml:"custom"`
 	}
 
 	unregisteredFile struct {
@@ -103,11 +103,11 @@ type (
 		perRule
 	}
 
-	orphanVolumeFile struct {
+	orphanFile struct {
 		After time.Duration `yaml:"after"`
+		Act   time.Duration `yaml:"act"`
 		Then  action        `yaml:"then"`
 		Warn  later         `yaml:"warn"`
-		Act   later         `yaml:"act"`
 		perRule
 	}
 

@@ -35,6 +35,8 @@ type Facts struct {
 	// Instance is, for a child, what the ledger knows of the instance it was last
 	// attached to.
 	Instance *guard.Observed
+	// Source is, for a snapshot, what the ledger knows of the disk that it was made from.
+	Source *guard.Observed
 	// InstanceLease is the lease that that instance has or had.
 	InstanceLease *guard.Lease
 	Lease         *guard.Lease

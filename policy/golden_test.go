@@ -170,9 +170,24 @@ func parse(t *testing.T, text string) (policy.Rules, policy.Facts) {
 			f.Awaiting.Others = append(f.Awaiting.Others, p.expected(t, "l-2"))
 		case "stray":
 			f.Awaiting.Seen = append(f.Awaiting.Seen, p.stray(t))
-		case "instance", "volume":
+		case "instance", "volume", "snapshot", "image", "address", "filesystem":
 			o := p.observed(t, guard.Kind(what))
 			f.Observed = &o
+		case "disk":
+			o := p.observed(t, guard.Volume)
+			f.Source = &o
+		case "leased":
+			l := p.lease(t)
+			f.InstanceLease = &l
+		case "orphans":
+			kind := guard.Kind(p["kind"])
+			rules.Orphans[kind] = policy.Orphan{After: p.span("after"), Act: p.span("act"), Then: guard.Action(p["then"])}
+		case "per":
+			rule := guard.Rule(p["rule"])
+			per := rules.Per[rule]
+			per.Off, per.Match.Tags, per.Match.Owner = p["off"] != "", p.tags(), p.list("owner")
+			per.Match.Purpose, per.Match.Account = p.list("purpose"), p.list("account")
+			rules.Per[rule] = per
 		case "lost":
 			f.Observed.LostTags = append(f.Observed.LostTags, guard.LostTag{Key: p["key"], Value: p["value"], Since: p.time("since")})
 		case "poll":
@@ -192,7 +207,7 @@ func parse(t *testing.T, text string) (policy.Rules, policy.Facts) {
 			n, _ := strconv.Atoi(p["percent"])
 			f.Spend.Crossings = append(f.Spend.Crossings, policy.Crossing{Percent: n, At: p.time("at")})
 		case "release":
-			f.Release = &guard.Release{State: guard.ReleaseNoticed, NoticedAt: p.time("noticed")}
+			f.Release = &guard.Release{State: guard.ReleaseNoticed, NoticedAt: p.time("noticed"), Cause: guard.Cause(p["cause"])}
 		case "segment":
 			f.Metered.Segments = append(f.Metered.Segments, guard.Segment{State: guard.StateRunning, Rate: rate(t, p["rate"]), From: p.time("from"), To: p.time("to")})
 		case "odd":
@@ -275,8 +290,8 @@ func (p fields) tags() map[string]string {
 
 func (p fields) id(kind guard.Kind) guard.ResourceID {
 	name := "i-1"
-	if kind == guard.Volume {
-		name = "v-1"
+	if kind != guard.Instance {
+		name = string(kind[:1]) + "-1"
 	}
 	return guard.ResourceID{Account: "lab", Kind: kind, ID: p.or("id", name)}
 }
@@ -292,6 +307,11 @@ func (p fields) observed(t *testing.T, kind guard.Kind) guard.Observed {
 			o.Resource.HasGPU = guard.Unknown
 		}
 		o.Resource.GPUModel = "H100"
+	}
+	o.Resource.Source, o.Resource.UsedBy, o.Resource.UsesUntold = p["source"], p.list("used_by"), p["uses"] == "untold"
+	o.Resource.TagsUntold, o.Resource.RawState, o.Resource.ReleaseProtected = p["tags"] == "untold", p["raw"], guard.Tri(p["protected"])
+	if o.Resource.TagsUntold {
+		o.Resource.Tags = nil
 	}
 	if size := p["size"]; size != "" {
 		o.Resource.SizeGB, _ = strconv.ParseInt(size, 10, 64)

@@ -71,8 +71,32 @@ func (f Facts) Untouchable() string {
 	if r.TagsUntold {
 		return "the provider does not tell its tags, so nobody knows whose it is"
 	}
+	if orphanRules[r.ID.Kind] != "" {
+		return f.childUntouchable()
+	}
 	if why, ok := f.May.Allows(r, f.Lease != nil && f.Lease.NoGPUOK); !ok {
 		return why
 	}
 	return ""
+}
+
+// childUntouchable is Untouchable for what is no instance: the children of a leased box
+// count as its own, and nothing else of that kind does.
+func (f Facts) childUntouchable() string {
+	if !f.ours() {
+		return "it was never seen on a leased instance, and may_release is for those and what hung on them"
+	}
+	box := f.Observed.Resource
+	box.GPUs = max(box.GPUs, 1) // where the ledger does not have its box any more, it is known by guard's tag
+	if f.Instance != nil {
+		box = f.Instance.Resource
+		if d := Foreign(box, f.Deployment); d != "" {
+			return fmt.Sprintf("another guard (deployment %s) kept %s, which it was on", d, f.Observed.Instance)
+		}
+	}
+	why, ok := f.May.Allows(box, f.InstanceLease != nil && f.InstanceLease.NoGPUOK)
+	if ok {
+		return ""
+	}
+	return fmt.Sprintf("it is of %s: %s", box.ID, why)
 }

@@ -142,17 +142,8 @@ func (f Facts) perLines(r Rules) []string {
 
 // JudgedKind is the kind of thing that a rule is about.
 func JudgedKind(rule guard.Rule) guard.Kind {
-	switch rule {
-	case guard.RuleOrphanVolume:
-		return guard.Volume
-	case guard.RuleOrphanSnapshot:
-		return guard.Snapshot
-	case guard.RuleOrphanImage:
-		return guard.Image
-	case guard.RuleOrphanAddress:
-		return guard.Address
-	case guard.RuleOrphanFilesystem:
-		return guard.Filesystem
+	if kind := orphanKind(rule); kind != "" {
+		return kind
 	}
 	return guard.Instance
 }

@@ -22,7 +22,8 @@ type Rules struct {
 	Unregistered Unregistered
 	Expiry       Expiry
 	Budget       Budget
-	OrphanVolume OrphanVolume
+	// Orphans are what may outlive an instance, by its kind.
+	Orphans      map[guard.Kind]Orphan
 	PriceChanged PriceChanged
 	IdleEmpty    Judgement
 	IdleResident Judgement
@@ -85,13 +86,6 @@ type Budget struct {
 	EgressAtMost bool
 }
 
-// OrphanVolume is about disks whose instance is gone.
-type OrphanVolume struct {
-	// After counts from when the instance went, or the disk was detached.
-	After time.Duration
-	Then  guard.Action // alert only, so far
-}
-
 // PriceChanged is about rates that move while a lease runs.
 type PriceChanged struct {
 	Over int // percent of the rate before
@@ -133,13 +127,24 @@ const week = 7 * 24 * time.Hour
 func DefaultRules() Rules {
 	return Rules{
 		Per: map[guard.Rule]Per{
-			guard.RuleOrphanVolume: {Remind: week},
-			guard.RuleEgressSpike:  {Remind: 24 * time.Hour},
+			guard.RuleOrphanVolume:     {Remind: week, Grace: 24 * time.Hour},
+			guard.RuleOrphanSnapshot:   {Remind: week, Grace: 72 * time.Hour},
+			guard.RuleOrphanImage:      {Remind: week, Grace: 72 * time.Hour},
+			guard.RuleOrphanAddress:    {Remind: week, Grace: 24 * time.Hour},
+			guard.RuleOrphanFilesystem: {Remind: week, Grace: 72 * time.Hour},
+			guard.RuleUnderused:        {Remind: 24 * time.Hour},
+			guard.RuleEgressSpike:      {Remind: 24 * time.Hour},
 		},
 		Unregistered: Unregistered{After: 10 * time.Minute, Then: guard.ActAlert},
 		Expiry:       Expiry{Warn: []time.Duration{time.Hour, 15 * time.Minute}},
 		Budget:       Budget{Warn: []int{50, 80, 95}},
-		OrphanVolume: OrphanVolume{After: time.Hour, Then: guard.ActAlert},
+		Orphans: map[guard.Kind]Orphan{
+			guard.Volume:     {After: time.Hour, Then: guard.ActAlert},
+			guard.Snapshot:   {After: 24 * time.Hour, Then: guard.ActAlert},
+			guard.Image:      {After: 24 * time.Hour, Then: guard.ActAlert},
+			guard.Address:    {After: time.Hour, Then: guard.ActAlert},
+			guard.Filesystem: {After: 24 * time.Hour, Then: guard.ActAlert},
+		},
 		PriceChanged: PriceChanged{Over: 20},
 		IdleEmpty:    Judgement{Warn: 30 * time.Minute, Act: time.Hour, Then: guard.ActStop},
 		IdleResident: Judgement{Warn: time.Hour, Act: 2 * time.Hour, Then: guard.ActAlert},

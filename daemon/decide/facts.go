@@ -108,18 +108,6 @@ func (l *Loop) facts(src source, key string, account string, now time.Time) (pol
 	} else if ok {
 		f.Observed = &o
 	}
-	if f.Observed != nil && !f.Observed.Instance.IsZero() {
-		if i, ok, err := src.observed(f.Observed.Instance.Key()); err != nil {
-			return f, err
-		} else if ok {
-			f.Instance = &i
-		}
-		if le, ok, err := src.lease(f.Observed.Instance.Key()); err != nil {
-			return f, err
-		} else if ok {
-			f.InstanceLease = &le
-		}
-	}
 	if le, ok, err := src.lease(key); err != nil {
 		return f, err
 	} else if ok {
@@ -130,6 +118,9 @@ func (l *Loop) facts(src source, key string, account string, now time.Time) (pol
 	}
 	var err error
 	if f.Metered, _, err = src.metered(key); err != nil {
+		return f, err
+	}
+	if err := child(src, &f); err != nil {
 		return f, err
 	}
 	if r, ok, err := src.release(key); err != nil {

@@ -29,6 +29,7 @@ type index struct {
 	findings map[string]string              // open ones: the key of the subject, by their own
 	accounts map[string]guard.AccountStatus // what resources' facts have of them, by name
 	family   map[string][]string            // by an instance's key: its children's keys
+	copies   map[string][]string            // by a disk's key: its snapshots' keys
 	awaited  map[string]map[string]*subject // leases of what nobody has seen yet, by account and lease
 	live     map[string]int                 // live instances by account
 	open     map[string]int                 // open leases by account
@@ -48,6 +49,7 @@ type subject struct {
 	observed bool
 	live     bool   // it counts among the account's live instances
 	parent   string // the key of the instance it was last attached to
+	source   string // the key of the disk that it was made from
 	leases   int    // that name it
 }
 
@@ -61,7 +63,7 @@ type leaseRef struct {
 
 func newIndex(at guard.Instant) *index {
 	x := &index{read: at, subjects: map[string]*subject{}, stale: map[*subject]bool{}, leases: map[string]leaseRef{},
-		findings: map[string]string{}, accounts: map[string]guard.AccountStatus{}, family: map[string][]string{},
+		findings: map[string]string{}, accounts: map[string]guard.AccountStatus{}, family: map[string][]string{}, copies: map[string][]string{},
 		awaited: map[string]map[string]*subject{}, live: map[string]int{}, open: map[string]int{}}
 	x.stale[x.add("", "")] = true
 	return x
@@ -166,9 +168,23 @@ func (x *index) observe(key string, o guard.Observed, ok bool) {
 		}
 		x.touch(parent)
 	}
+	source := ""
+	if ok {
+		source = madeFrom(o)
+	}
+	if source != s.source {
+		if left := slices.DeleteFunc(x.copies[s.source], func(k string) bool { return k == key }); len(left) > 0 {
+			x.copies[s.source] = left
+		} else {
+			delete(x.copies, s.source)
+		}
+		if s.source = source; source != "" {
+			x.copies[source] = append(x.copies[source], key)
+		}
+	}
 	x.touch(key)
-	for _, child := range x.family[key] {
-		x.touch(child) // they are judged by what became of it
+	for _, of := range slices.Concat(x.family[key], x.copies[key]) {
+		x.touch(of) // they are judged by what became of it
 	}
 	x.look(account)
 	x.drop(s)

@@ -137,14 +137,18 @@ func resourceEqual(a, b guard.Resource) bool {
 		a.Created.Equal(b.Created) && a.Changed.Equal(b.Changed) && a.Ended == b.Ended &&
 		a.Type == b.Type && a.GPUs == b.GPUs && a.HasGPU == b.HasGPU && a.GPUModel == b.GPUModel && a.Spot == b.Spot &&
 		maps.Equal(a.Tags, b.Tags) && a.TagsUntold == b.TagsUntold && a.SizeGB == b.SizeGB &&
-		rateEqual(a.Rate, b.Rate) && rateEqual(a.StoppedRate, b.StoppedRate) && a.Bills == b.Bills && a.StopSaves == b.StopSaves &&
-		a.Parent == b.Parent && slices.Equal(a.Children, b.Children) && a.Source == b.Source && slices.Equal(a.UsedBy, b.UsedBy) &&
+		rateEqual(a.Rate, b.Rate) && rateEqual(a.StoppedRate, b.StoppedRate) && egressEqual(a.Egress, b.Egress) && a.Bills == b.Bills && a.StopSaves == b.StopSaves &&
+		a.Parent == b.Parent && slices.Equal(a.Children, b.Children) && a.Source == b.Source && slices.Equal(a.UsedBy, b.UsedBy) && a.UsesUntold == b.UsesUntold && a.Group == b.Group &&
 		a.ReleaseProtected == b.ReleaseProtected && a.StopProtected == b.StopProtected
 }
 
 func rateEqual(a, b guard.Rate) bool {
 	return a.Amount.Equal(b.Amount) && a.Per == b.Per && a.Units == b.Units && a.Unit == b.Unit &&
 		a.Free == b.Free && a.Source == b.Source
+}
+
+func egressEqual(a, b guard.EgressPrice) bool {
+	return a.PerGB.Equal(b.PerGB) && a.UpTo.Equal(b.UpTo) && a.FreeGB == b.FreeGB && a.InPerGB.Equal(b.InPerGB) && a.Source == b.Source
 }
 
 // first is the record of a thing that is seen for the first time.
@@ -208,9 +212,16 @@ func since(o guard.Observed, fresh guard.Resource, s sighting) time.Time {
 }
 
 // attach keeps which instance a child hangs on and since when, also after that is
-// gone. One that is back where it was last never left.
+// gone. One that is back where it was last never left. What is only made from a disk,
+// a snapshot or an image, is the first instance's for good.
 func attach(o *guard.Observed, s sighting) {
-	if o.Resource.ID.Kind == guard.Instance {
+	switch o.Resource.ID.Kind {
+	case guard.Instance:
+		return
+	case guard.Snapshot, guard.Image:
+		if o.Instance.IsZero() {
+			o.Instance = s.parent
+		}
 		return
 	}
 	parent := o.Resource.Parent

@@ -19,7 +19,8 @@ import (
 func TestEveryFieldOfAResourceIsCompared(t *testing.T) {
 	values := map[reflect.Type]reflect.Value{}
 	for _, v := range []any{"x", 7, int64(7), true, time.Unix(1e9, 0), guard.ResourceID{ID: "x"}, map[string]string{"a": "b"}, []string{"x"},
-		[]guard.Child{{ID: guard.ResourceID{ID: "x"}}}, guard.Rate{Amount: guard.MustMoney("1 USD"), Per: time.Hour}} {
+		[]guard.Child{{ID: guard.ResourceID{ID: "x"}}}, guard.Rate{Amount: guard.MustMoney("1 USD"), Per: time.Hour},
+		guard.EgressPrice{PerGB: guard.MustMoney("1 USD")}} {
 		values[reflect.TypeOf(v)] = reflect.ValueOf(v)
 	}
 	typ := reflect.TypeFor[guard.Resource]()

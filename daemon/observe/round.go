@@ -85,6 +85,42 @@ func (r *round) parent(id guard.ResourceID) guard.ResourceID {
 	return r.parents[id.Key()]
 }
 
+// origin is the instance that a thing hangs on, or that the disk was on which a snapshot
+// or an image was made from; zero where that is not known.
+func (r *round) origin(fresh *guard.Resource) guard.ResourceID {
+	if on := r.parent(fresh.ID); !on.IsZero() || fresh.Parent.Kind == guard.Instance {
+		return cmp.Or(on, fresh.Parent)
+	}
+	account := r.l.account.Name
+	switch fresh.ID.Kind {
+	case guard.Snapshot:
+		if fresh.Source != "" {
+			return r.lastOn(guard.ResourceID{Account: account, Kind: guard.Volume, ID: fresh.Source})
+		}
+	case guard.Image:
+		if o, known := get(r, r.src.observed, guard.ResourceID{Account: account, Kind: guard.Instance, ID: fresh.Source}.Key()); known {
+			return o.Resource.ID
+		}
+		for _, c := range fresh.Children {
+			if on := r.lastOn(c.ID); !on.IsZero() {
+				return on
+			}
+		}
+	}
+	return guard.ResourceID{}
+}
+
+// lastOn is the instance that a disk or a snapshot is of, by this run or by the ledger.
+func (r *round) lastOn(id guard.ResourceID) guard.ResourceID {
+	if fresh := r.alive[id.Key()]; fresh != nil {
+		if on := r.origin(fresh); !on.IsZero() {
+			return on
+		}
+	}
+	o, _ := get(r, r.src.observed, id.Key())
+	return o.Instance
+}
+
 // family notes whose children are whose.
 func (r *round) family(instance guard.Resource) {
 	if instance.ID.Kind != guard.Instance {
@@ -303,7 +339,7 @@ func (r *round) see(key string, fresh *guard.Resource, byID bool) {
 		return
 	}
 	s := sighting{fresh: *fresh, at: r.at.Wall, identity: r.identity, byID: byID, last: r.s.completed(fresh.ID),
-		claimed: r.claimed(key), parent: r.parent(fresh.ID)}
+		claimed: r.claimed(key), parent: r.origin(fresh)}
 	_, told := merge(o, recorded, s)
 	if fresh.ID.Kind == guard.Instance && (told != newsNone || !r.l.looked) {
 		r.children(*fresh)

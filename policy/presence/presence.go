@@ -127,6 +127,7 @@ func Refresh(known, fresh guard.Resource) guard.Resource {
 	fresh = Known(known, fresh)
 	known.Tags, known.TagsUntold = fresh.Tags, fresh.TagsUntold
 	known.HasGPU, known.GPUs, known.GPUModel = fresh.HasGPU, fresh.GPUs, fresh.GPUModel
+	known.Parent, known.UsedBy, known.UsesUntold = fresh.Parent, fresh.UsedBy, fresh.UsesUntold
 	known.ReleaseProtected, known.StopProtected, known.StopSaves = fresh.ReleaseProtected, fresh.StopProtected, fresh.StopSaves
 	return known
 }

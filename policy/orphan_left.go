@@ -1,0 +1,201 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+
+	"guard"
+)
+
+// settled is how old a snapshot or an image that is not ours must be to be told of, and
+// what clusters and backup tools keep: nearly all younger ones go by themselves.
+const settled = 30 * 24 * time.Hour
+
+// left is a thing that outlived what it was for.
+type left struct {
+	// since is when that began; from is what the rule's time counts from, and patience
+	// the least that it takes.
+	since, from time.Time
+	patience    time.Duration
+	why         string // what it was for, and what became of that
+	survived    string // why it is still there; "" where nobody tells
+	ours        bool   // it was on a leased instance, or guard has tagged it
+	made        string // who else keeps it: a cluster, a backup tool; "" where nobody does
+	kept        string // why it is never deleted; "" where nothing speaks against it
+}
+
+// left judges whether a thing is left behind; false where it is in use, and where what it
+// is for is there.
+func (f Facts) left() (left, bool) {
+	l, ok := f.unneeded()
+	if !ok {
+		return left{}, false
+	}
+	if l.from.IsZero() {
+		l.from = l.since
+	}
+	l.ours = f.ours()
+	l.made, l.kept = keeper(f.Observed.Resource)
+	if !l.ours && l.made != "" {
+		l.patience = max(l.patience, settled)
+	}
+	return l, true
+}
+
+func (f Facts) unneeded() (left, bool) {
+	o := f.Observed
+	if f.Needed() != "" {
+		return left{}, false
+	}
+	switch o.Resource.ID.Kind {
+	case guard.Snapshot, guard.Image:
+		if f.Instance == nil {
+			return f.strayCopy()
+		}
+		if f.Instance.Gone == nil {
+			return left{}, false
+		}
+		since := f.Instance.Gone.At
+		if o.Resource.Created.After(since) {
+			since = o.Resource.Created
+		}
+		return left{since: since, why: fmt.Sprintf("It was made from a disk of %s, which is gone since %s (%s).", o.Instance, f.stamp(f.Instance.Gone.At), howWord(f.Instance.Gone.How)),
+			survived: fmt.Sprintf("no provider deletes %s %s with its instance", article(orphanWords[o.Resource.ID.Kind]), orphanWords[o.Resource.ID.Kind])}, true
+	case guard.Filesystem:
+		if o.Instance.IsZero() {
+			return left{}, false // nobody tells what mounts it
+		}
+	}
+	return f.strayDisk()
+}
+
+// strayDisk is a disk, an address or a file system that hangs on nothing.
+func (f Facts) strayDisk() (left, bool) {
+	o := f.Observed
+	var gone *guard.Gone
+	if f.Instance != nil {
+		gone = f.Instance.Gone
+	}
+	switch {
+	case o.Instance.IsZero():
+		return left{since: o.FirstSeen, why: fmt.Sprintf("It has hung on nothing since guard first saw it at %s.", f.stamp(o.FirstSeen))}, true
+	case gone != nil && (o.DetachedAt.IsZero() || !o.DetachedAt.Before(gone.At)):
+		return left{since: gone.At, survived: f.survived(),
+			why: fmt.Sprintf("It was on %s, which is gone since %s (%s).", o.Instance, f.stamp(gone.At), howWord(gone.How))}, true
+	case !o.DetachedAt.IsZero():
+		l := left{since: o.DetachedAt, why: fmt.Sprintf("It was on %s and was detached at %s.", o.Instance, f.stamp(o.DetachedAt))}
+		if gone != nil {
+			l.survived = "it was detached before the instance went"
+		}
+		return l, true
+	}
+	return left{}, false
+}
+
+// strayCopy is a snapshot or an image of a disk that guard has never seen on an
+// instance.
+func (f Facts) strayCopy() (left, bool) {
+	r := f.Observed.Resource
+	if !f.Observed.Instance.IsZero() {
+		return left{}, false // its instance is known by name only: wait
+	}
+	since := r.Created
+	if since.IsZero() {
+		since = f.Observed.FirstSeen
+	}
+	l := left{since: since, patience: settled}
+	switch {
+	case r.ID.Kind == guard.Image:
+		l.why = "No instance that guard sees was started from it."
+	case r.Source == "":
+		l.why = "The provider does not tell which disk it was made from."
+	case f.Source != nil && f.Source.Gone != nil:
+		l.why = fmt.Sprintf("It was made from the disk %s, which is gone since %s.", r.Source, f.stamp(f.Source.Gone.At))
+		l.from = f.Source.Gone.At
+		if since.After(l.from) {
+			l.from = since
+		}
+		l.patience = max(0, since.Add(settled).Sub(l.from))
+	default:
+		l.why = fmt.Sprintf("It was made from the disk %s, which is not there.", r.Source)
+	}
+	return l, true
+}
+
+// lists reports whether the things of a kind in the subject's scope were listed
+// completely at the last look.
+func (f Facts) lists(kind guard.Kind) bool {
+	for _, s := range f.Scopes {
+		if s.Kind == kind && s.Scope == f.Resource().Scope {
+			return !s.Complete.IsZero() && s.Failing.IsZero()
+		}
+	}
+	return false
+}
+
+// Needed is what needs a thing that may outlive its instance, in words; "" where nothing
+// that guard can see does.
+func (f Facts) Needed() string {
+	r := f.Observed.Resource
+	on := r.Parent
+	stale := f.Instance != nil && f.Instance.Gone != nil && on.Key() == f.Observed.Instance.Key() // a list that lags behind
+	switch {
+	case len(r.UsedBy) > 0:
+		return fmt.Sprintf("it is used by %s", list(r.UsedBy))
+	case !on.IsZero() && !stale:
+		return fmt.Sprintf("it is on %s", on)
+	case f.Source != nil && f.Source.Gone == nil && (r.ID.Kind == guard.Snapshot) && (f.Instance == nil || !f.Source.Resource.Parent.IsZero() &&
+		f.Source.Resource.Parent.Key() != f.Observed.Instance.Key()):
+		return fmt.Sprintf("its disk %s is there", r.Source)
+	}
+	return ""
+}
+
+// ours reports whether guard knows the thing from a leased instance: it was there while
+// somebody had a lease on it, or guard has tagged it.
+func (f Facts) ours() bool {
+	o := f.Observed
+	if f.Deployment != "" && o.Resource.Tags[guard.TagDeployment] == f.Deployment {
+		return true
+	}
+	if o.Instance.IsZero() || f.InstanceLease == nil {
+		return false
+	}
+	until := f.At
+	if f.Instance != nil && f.Instance.Gone != nil {
+		until = f.Instance.Gone.At
+	}
+	if d := o.DetachedAt; !d.IsZero() && d.Before(until) {
+		until = d
+	}
+	return f.InstanceLease.Since().Before(until)
+}
+
+// survived is why a child did not go with its instance.
+func (f Facts) survived() string {
+	for _, c := range f.Instance.Resource.Children {
+		if c.ID.Key() != f.Observed.Resource.ID.Key() {
+			continue
+		}
+		switch c.GoesWithInstance {
+		case guard.No:
+			return "it was not set to go with its instance"
+		case guard.Yes:
+			return "it was to go with its instance, and did not"
+		}
+	}
+	return "whether it goes with its instance was not told"
+}
+
+// howWord says by whose hand, in words.
+func howWord(h guard.How) string {
+	switch h {
+	case guard.ByRelease:
+		return "released by guard"
+	case guard.ByReclaim:
+		return "taken back by the provider"
+	case guard.ByPlatform:
+		return "ended by the platform"
+	}
+	return "ended by somebody else"
+}
