@@ -50,6 +50,12 @@ func (p EgressPrice) AtMost() (EgressPrice, bool) {
 	return p, p.PerGB.IsSet() && !p.PerGB.IsNegative()
 }
 
+// CalendarMonth is when the calendar month (UTC) of a moment begins.
+func CalendarMonth(t time.Time) time.Time {
+	t = t.UTC()
+	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
+}
+
 func gigabytes(n uint64) *big.Rat {
 	return new(big.Rat).SetFrac(new(big.Int).SetUint64(n), big.NewInt(GB))
 }

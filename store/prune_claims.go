@@ -78,11 +78,13 @@ func (p *pruner) neededLeases(v *View) (map[string]bool, error) {
 func leasesOf(m guard.Metered) []string {
 	ids := []string{m.Lease}
 	for _, s := range m.Segments {
-		if s.Lease != "" && !slices.Contains(ids, s.Lease) {
-			ids = append(ids, s.Lease)
-		}
+		ids = append(ids, s.Lease)
 	}
-	return ids
+	for _, q := range m.Traffic {
+		ids = append(ids, q.Lease)
+	}
+	slices.Sort(ids)
+	return slices.DeleteFunc(slices.Compact(ids), func(id string) bool { return id == "" })
 }
 
 // gone reports whether a resource was proven gone long ago.
@@ -117,7 +119,7 @@ func (p *pruner) resources() error {
 		if counted, err := tx.counted(key); err != nil || counted {
 			return false, err
 		}
-		errs := []error{tx.Observed.Delete(key), tx.Metered.Delete(key)}
+		errs := []error{tx.Observed.Delete(key), tx.Metered.Delete(key), tx.Egress.Delete(key)}
 		for _, name := range threads[key] {
 			errs = append(errs, tx.o.delete(valuesTable, name))
 		}

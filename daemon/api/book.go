@@ -200,7 +200,7 @@ func (b *book) family(o guard.Observed, lease string) []member {
 func segments(family []member, lease string) []guard.Segment {
 	var segs []guard.Segment
 	for _, m := range family {
-		for _, s := range m.metered.Segments {
+		for _, s := range spend.Segments(m.metered) {
 			if lease == "" || s.Lease == lease || s.Lease == "" && m.own {
 				segs = append(segs, s)
 			}

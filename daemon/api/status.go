@@ -106,7 +106,7 @@ func (s *server) counts(b *book, at guard.Instant, out *wire.Status) {
 		if !o.Live() {
 			continue
 		}
-		segs = append(segs, b.metered[key].Segments...)
+		segs = append(segs, spend.Segments(b.metered[key])...)
 		if o.Resource.ID.Kind != guard.Instance {
 			continue
 		}

@@ -138,7 +138,7 @@ func (w *watch) facts(s *subject, x *index) (policy.Facts, []guard.Finding, know
 	if err != nil || !s.resource() {
 		return f, open, k, err
 	}
-	segments := f.Metered.Segments
+	segments := spend.Segments(f.Metered)
 	if f.Lease != nil {
 		// Its own count to it before the meter has said so; what was ever on it only
 		// as the meter says.

@@ -15,6 +15,7 @@ import (
 type source struct {
 	observed func(key string) (guard.Observed, bool, error)
 	metered  func(key string) (guard.Metered, bool, error)
+	egress   func(key string) (guard.Egress, bool, error)
 	lease    func(key string) (guard.Lease, bool, error)
 	plan     func(lease string) (guard.Plan, bool, error)
 	release  func(key string) (guard.Release, bool, error)
@@ -28,13 +29,13 @@ type source struct {
 }
 
 func fromTx(tx *store.Tx) source {
-	return source{observed: tx.Observed.Get, metered: tx.Metered.Get, lease: tx.LeaseOf, plan: tx.Plans.Get,
+	return source{observed: tx.Observed.Get, metered: tx.Metered.Get, egress: tx.Egress.Get, lease: tx.LeaseOf, plan: tx.Plans.Get,
 		release: tx.Releases.Get, account: tx.Accounts.Get, finding: tx.Findings.Get, mute: tx.Mutes.Get, byID: tx.Leases.Get, acked: tx.Acked}
 }
 
 func fromView(v *store.View) source {
 	muted, err := v.Mutes.Keys("")
-	return source{unmuted: err == nil && len(muted) == 0, observed: v.Observed.Get, metered: v.Metered.Get, lease: v.LeaseOf, plan: v.Plans.Get,
+	return source{unmuted: err == nil && len(muted) == 0, observed: v.Observed.Get, metered: v.Metered.Get, egress: v.Egress.Get, lease: v.LeaseOf, plan: v.Plans.Get,
 		release: v.Releases.Get, account: v.Accounts.Get, finding: v.Findings.Get, mute: v.Mutes.Get, byID: v.Leases.Get, acked: v.Acked}
 }
 
@@ -119,6 +120,11 @@ func (l *Loop) facts(src source, key string, account string, now time.Time) (pol
 	var err error
 	if f.Metered, _, err = src.metered(key); err != nil {
 		return f, err
+	}
+	if e, ok, err := src.egress(key); err != nil {
+		return f, err
+	} else if ok {
+		f.Egress = &e
 	}
 	if err := child(src, &f); err != nil {
 		return f, err

@@ -94,6 +94,7 @@ func (x *index) fold(v *store.View) error {
 		},
 		func() error { return changes(x, v.Plans, func(lease string) { x.touch(x.leases[lease].key) }) },
 		func() error { return changes(x, v.Releases, x.touch) },
+		func() error { return changes(x, v.Egress, x.touch) },
 		func() error {
 			return changes(x, v.Scopes, func(key string) {
 				// Of a resource they tell only how fresh a fact is.

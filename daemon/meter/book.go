@@ -31,11 +31,12 @@ type book struct {
 	attached map[string][]string // by an instance's key: what last hung on it, sorted
 	doubtful map[string]bool     // resources with a price that was read once
 	restless map[string]bool     // leases whose plan can change by time alone
+	sent     map[month]*tally    // for the free tier, which is the whole account's
 }
 
 func newBook(at guard.Instant, v store.Version) *book {
 	return &book{last: at, whole: at, seen: v, counted: v, members: map[string][]string{}, attached: map[string][]string{},
-		doubtful: map[string]bool{}, restless: map[string]bool{}}
+		doubtful: map[string]bool{}, restless: map[string]bool{}, sent: map[month]*tally{}}
 }
 
 // stale reports whether everything must be looked at.
@@ -58,6 +59,7 @@ func (b *book) count(key string, m guard.Metered) []string {
 	if doubtful(m) {
 		b.doubtful[key] = true
 	}
+	b.tally(key, m)
 	leases := leasesOf(m)
 	for _, id := range leases {
 		insert(b.members, id, key)
@@ -88,14 +90,15 @@ func (r *run) refresh(v *store.View) ([]string, error) {
 	b := r.book
 	observed, known := v.Observed.Changed(b.seen)
 	leases, alsoKnown := v.Leases.Changed(b.seen)
-	if !known || !alsoKnown {
+	sent, knownToo := v.Egress.Changed(b.seen)
+	if !known || !alsoKnown || !knownToo {
 		return r.everything(v)
 	}
 	longer, err := r.ended.update(v)
 	if err != nil {
 		return nil, err
 	}
-	fold := observed
+	fold := slices.Concat(observed, sent)
 	for key := range b.doubtful {
 		fold = append(fold, key)
 	}

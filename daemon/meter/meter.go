@@ -96,9 +96,13 @@ func (r *run) changes(v *store.View, key string) (s share, changes bool, err err
 	if !ok {
 		return s, false, nil
 	}
+	e, _, err := v.Egress.Get(key)
+	if err != nil {
+		return s, false, err
+	}
 	r.folded++
 	folded, _ := spend.Fold(in)
-	return s, !reflect.DeepEqual(folded, m), nil
+	return s, !reflect.DeepEqual(r.sent(in, folded, e), m), nil
 }
 
 // fold meters one resource on what the ledger has now. Whose it is may have changed
@@ -116,10 +120,16 @@ func (r *run) fold(tx *store.Tx, key string, s share) error {
 	if !ok {
 		return nil
 	}
+	e, _, err := tx.Egress.Get(key)
+	if err != nil {
+		return err
+	}
 	r.folded++
 	// What no longer has a segment of it has to be solved again too.
 	r.solve = append(r.solve, leasesOf(m)...)
 	folded, events := spend.Fold(in)
+	folded = r.sent(in, folded, e)
+	r.book.tally(key, folded)
 	if err := tx.Metered.Put(folded); err != nil {
 		return err
 	}
@@ -166,7 +176,7 @@ func doubtful(m guard.Metered) bool {
 // leasesOf are the leases that segments count to, each once.
 func leasesOf(m guard.Metered) []string {
 	var leases []string
-	for _, s := range m.Segments {
+	for _, s := range spend.Segments(m) {
 		if s.Lease != "" && !slices.Contains(leases, s.Lease) {
 			leases = append(leases, s.Lease)
 		}

@@ -16,7 +16,8 @@ import (
 // family is the money of one lease, and what stands behind it.
 type family struct {
 	segs    []guard.Segment
-	members []string // whose they are, but for the leased thing itself
+	ahead   []guard.Segment // what its traffic will owe, beside what is counted
+	members []string        // whose they are, but for the leased thing itself
 	sight   spend.Sight
 }
 
@@ -93,6 +94,7 @@ func (r *run) moves(v *store.View, id string) (bool, error) {
 func (r *run) family(v *store.View, lease guard.Lease, old guard.Plan) (family, error) {
 	var f family
 	var open []string // what still bills
+	var flows []spend.Flow
 	own := lease.Resource.Key()
 	for _, key := range r.book.members[lease.ID] {
 		m, _, err := v.Metered.Get(key)
@@ -101,6 +103,13 @@ func (r *run) family(v *store.View, lease guard.Lease, old guard.Plan) (family, 
 		}
 		segs := spend.Of(lease.ID, m)
 		f.segs = append(f.segs, segs...)
+		flow, sends, err := r.flow(v, key)
+		if err != nil {
+			return f, err
+		}
+		if sends && len(segs) > 0 {
+			flows = append(flows, flow)
+		}
 		if len(segs) > 0 && key != own {
 			f.members = append(f.members, key)
 		}
@@ -115,6 +124,9 @@ func (r *run) family(v *store.View, lease guard.Lease, old guard.Plan) (family, 
 	}
 	f.sight = spend.Sight{At: r.at.Wall, Read: r.at.Wall, Poll: r.poll(lease.Resource.Account), Doubtful: spend.Doubtful(f.segs),
 		Why: "the spend of its family was counted anew"}
+	if f.ahead = r.ahead(lease, flows); len(flows) > 0 {
+		f.sight.Why = trafficWord(flows)
+	}
 	for _, s := range f.segs {
 		if s.Provisional > 0 && s.Was != nil {
 			f.sight.Why = "the price of " + s.Resource.String() + " changed from " + s.Was.String() + " to " + s.Rate.String()
@@ -153,7 +165,7 @@ func (r *run) solved(lease guard.Lease, f family, old guard.Plan, known bool) gu
 		return next
 	}
 	next.Unknown = spend.Lines(spend.Lacks(f.segs, lease.Budget.Currency()))
-	if d, ok := spend.Landing(f.segs, lease.Budget, r.lead(lease.Resource.Account), at); ok {
+	if d, ok := spend.Landing(slices.Concat(f.segs, f.ahead), lease.Budget, r.lead(lease.Resource.Account), at); ok {
 		d.Basis = lease.BudgetBasis()
 		was := before(old, d.Reason)
 		if was == nil && known && (lease.UpdatedBy == "guard" || !lease.UpdatedAt.After(old.SolvedAt)) {
@@ -168,7 +180,7 @@ func (r *run) solved(lease guard.Lease, f family, old guard.Plan, known bool) gu
 // that moves it is no word of a person about this lease: it wants a second reading
 // and notice, as every odd move does (law 8).
 func (r *run) ceiling(lease guard.Lease, f family, old guard.Plan, known bool) (guard.Deadline, bool) {
-	d, ok := r.rules.Ceiling(lease, f.segs, r.lead(lease.Resource.Account), r.at.Wall)
+	d, ok := r.rules.Ceiling(lease, slices.Concat(f.segs, f.ahead), r.lead(lease.Resource.Account), r.at.Wall)
 	if !ok {
 		return d, false
 	}

@@ -221,7 +221,7 @@ func (c Config) receipt(sc scope, r guard.Release) (*guard.Receipt, error) {
 		in.Price, out.Budget = sc.lease.Price, sc.lease.Budget
 	}
 	own, _ = spend.Fold(in)
-	segments := own.Segments
+	segments := spend.Segments(own)
 	if r.Lease != "" {
 		segments = spend.Of(r.Lease, own)
 	}

@@ -59,7 +59,7 @@ func byLength(d time.Duration) cell {
 
 // month is the calendar month of a moment, UTC.
 func month(t time.Time) (from, to time.Time) {
-	from = time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
+	from = guard.CalendarMonth(t)
 	return from, from.AddDate(0, 1, 0)
 }
 

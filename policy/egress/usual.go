@@ -29,18 +29,40 @@ func MonthEnd(rec guard.Egress) uint64 {
 	if n == 0 {
 		return 0
 	}
-	var hour uint64
-	for _, b := range rec.Buckets {
-		if !b.From.Before(rec.At.Add(-time.Hour)) {
-			hour = sum(hour, b.Sent)
-		}
-	}
+	rate, _ := Pace(rec)
 	from, to := month(rec.At)
 	var sent uint64
 	if last := rec.Months[n-1]; last.From.Equal(from) {
 		sent = last.Sent
 	}
-	return sum(sent, uint64(float64(hour)*to.Sub(rec.At).Hours()))
+	return sum(sent, uint64(rate*to.Sub(rec.At).Seconds()))
+}
+
+// Pace is how many bytes a second a resource has sent in the last hour of its record, and
+// what five minutes of the last day seldom exceed.
+func Pace(rec guard.Egress) (mean, p99 float64) {
+	hour, began := uint64(0), later(rec.First, rec.At.Add(-time.Hour))
+	sent := make([]uint64, 0, len(rec.Buckets))
+	for _, b := range rec.Buckets {
+		sent = append(sent, b.Sent)
+		if !b.From.Add(bucket).Before(began) {
+			hour = sum(hour, b.Sent)
+			began = earlier(began, b.From)
+		}
+	}
+	if len(sent) == 0 {
+		return 0, 0
+	}
+	slices.Sort(sent)
+	took := max(rec.At.Sub(later(began, rec.First)), time.Minute)
+	return float64(hour) / took.Seconds(), float64(sent[(len(sent)*99-1)/100]) / bucket.Seconds()
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // Look tells what is usual at a moment. Whatever the record lacks of the last hour or

@@ -33,7 +33,7 @@ func Taken(since time.Time, lease guard.Lease) time.Time { return later(since, l
 func Of(lease string, records ...guard.Metered) []guard.Segment {
 	var out []guard.Segment
 	for _, m := range records {
-		for _, s := range m.Segments {
+		for _, s := range Segments(m) {
 			if s.Lease == lease {
 				out = append(out, s)
 			}

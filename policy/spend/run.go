@@ -59,9 +59,17 @@ func pieces(segs []guard.Segment) []piece {
 	return ps
 }
 
-// inRuns sorts segments by resource and time.
+// inRuns sorts segments by resource and time, and traffic after what runs, so that it
+// breaks no run.
 func inRuns(a, b guard.Segment) int {
-	return cmp.Or(compareID(a.Resource, b.Resource), a.From.Compare(b.From))
+	return cmp.Or(compareID(a.Resource, b.Resource), traffic(a)-traffic(b), a.From.Compare(b.From))
+}
+
+func traffic(s guard.Segment) int {
+	if s.State == StateTraffic {
+		return 1
+	}
+	return 0
 }
 
 // compareID tells resources apart as their keys do.

@@ -1,0 +1,106 @@
+package meter
+
+import (
+	"fmt"
+	"time"
+
+	"guard"
+	"guard/policy/egress"
+	"guard/policy/spend"
+	"guard/store"
+)
+
+// month is one calendar month (UTC) of one account.
+type month struct {
+	account string
+	from    time.Time
+}
+
+// tally is what an account's resources sent in a month, by their keys.
+type tally struct {
+	total uint64
+	by    map[string]uint64
+}
+
+// tally notes what a resource sent, whatever was noted before.
+func (b *book) tally(key string, m guard.Metered) {
+	now := map[month]uint64{}
+	for _, q := range m.Traffic {
+		now[month{m.Resource.Account, guard.CalendarMonth(q.From)}] += q.Sent
+	}
+	for of, sent := range now {
+		t := b.sent[of]
+		if t == nil {
+			t = &tally{by: map[string]uint64{}}
+			b.sent[of] = t
+		}
+		t.total += sent - t.by[key]
+		t.by[key] = sent
+	}
+}
+
+// others is what all but one of an account's resources sent in a month.
+func (b *book) others(account, key string) func(time.Time) uint64 {
+	return func(from time.Time) uint64 {
+		t := b.sent[month{account, from.UTC()}]
+		if t == nil {
+			return 0
+		}
+		return t.total - t.by[key]
+	}
+}
+
+// sent is a record with what its resource sent counted in.
+func (r *run) sent(in spend.Input, m guard.Metered, e guard.Egress) guard.Metered {
+	o := in.Observed.Resource
+	return spend.Count(spend.Sent{Egress: e, Metered: m, Price: o.Egress, Lease: in.Lease,
+		Others: r.book.others(o.ID.Account, o.ID.Key()), AtMost: r.rules.Budget.EgressAtMost})
+}
+
+// flow is the traffic of a resource as it goes now; false where there is none to pay for.
+func (r *run) flow(v *store.View, key string) (spend.Flow, bool, error) {
+	e, ok, err := v.Egress.Get(key)
+	if err != nil || !ok {
+		return spend.Flow{}, false, err
+	}
+	o, ok, err := v.Observed.Get(key)
+	if err != nil || !ok || !o.Live() || o.Resource.State != guard.StateRunning {
+		return spend.Flow{}, false, err
+	}
+	price := o.Resource.Egress
+	if r.rules.Budget.EgressAtMost {
+		price, _ = price.AtMost()
+	}
+	f := spend.Flow{Resource: o.Resource.ID, Price: price, From: e.At, Lag: e.Lag}
+	f.Rate, f.Peak = egress.Pace(e)
+	if tier := uint64(max(price.FreeGB, 0)) * guard.GB; tier > 0 {
+		used := r.book.others(o.Resource.ID.Account, "")(guard.CalendarMonth(e.At))
+		f.Left = tier - min(tier, used)
+	}
+	return f, price.PerGB.IsPositive(), nil
+}
+
+// ahead is what a family will owe for its traffic, beside what is counted: the reserve is
+// a part of the least cap that the lease has in a currency.
+func (r *run) ahead(lease guard.Lease, flows []spend.Flow) []guard.Segment {
+	var out []guard.Segment
+	for _, f := range flows {
+		least := guard.Money{}
+		for _, m := range append([]guard.Money{lease.Budget}, r.rules.Ceilings.Budget...) {
+			if n, err := m.Cmp(least); m.Currency() == f.Price.PerGB.Currency() && (err != nil || n < 0) {
+				least = m
+			}
+		}
+		out = append(out, spend.Ahead([]spend.Flow{f}, least, r.at.Wall)...)
+	}
+	return out
+}
+
+// trafficWord says what traffic moved a deadline.
+func trafficWord(flows []spend.Flow) string {
+	rate := 0.0
+	for _, f := range flows {
+		rate += f.Rate
+	}
+	return fmt.Sprintf("its traffic was counted anew: %s a second of late", guard.ByteText(uint64(rate)))
+}
