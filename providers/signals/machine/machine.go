@@ -98,7 +98,7 @@ const boots = 5 * time.Minute
 
 // BootAt names a boot by its time, in seconds since 1970; "" where that cannot be one.
 func BootAt(seconds float64) string {
-	if g := guard.Known(seconds); !g.OK || g.V <= 0 || g.V > 1e11 {
+	if g := guard.Known(seconds); !g.OK || g.V < 1e9 || g.V > 1e11 {
 		return ""
 	}
 	return "at " + time.Unix(int64(seconds), 0).UTC().Round(boots).Format("2006-01-02T15:04Z")
