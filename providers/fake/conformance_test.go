@@ -1,9 +1,11 @@
 package fake
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"guard"
 	"guard/providers"
@@ -42,8 +44,56 @@ func harness() providertest.Harness {
 			}
 			return providertest.Op{Call: o.call, Scope: o.scope}
 		},
-		Odd: oddServers(),
+		Odd:        oddServers(),
+		Watched:    watched,
+		OddSignals: oddSignals(),
 	}
+}
+
+// watched is a world half an hour on, all of it at 42 % but the last instance.
+func watched(_ *testing.T, w providertest.World) providertest.Watched {
+	s := Script{Account: "conformance", Scopes: w.Scopes, Token: guard.NewSecret(providertest.Secret)}
+	for i, x := range w.Instances {
+		s.Resources = append(s.Resources, Resource{ID: x.ID, Scope: x.Scope})
+		if i < len(w.Instances)-1 {
+			s.Timeline = append(s.Timeline, Event{ID: x.ID, Signals: &Signals{Of: map[string]Reading{"gpu_util": Every(42), "tx_bytes_s": Every(1)}}})
+		}
+	}
+	c := MustCloud(s)
+	return providertest.Watched{Server: c.RoundTripper(), At: c.At(30 * time.Minute), GPUUtil: guard.Known(42)}
+}
+
+// oddSamples are values that no monitor should tell, by field.
+var oddSamples = map[string]map[string]any{
+	"nulls":                                {"at": nil, "interval_s": nil, "basis": nil, "gpu_util": nil, "nics": nil, "gpu_processes": nil, "boot": nil},
+	"words for numbers":                    {"gpu_util": "N/A", "gpu_mem_mib": []any{"NaN", "0x10", "-"}, "cpu_cores": "many", "interval_s": "soon", "at": "now"},
+	"lists for numbers":                    {"gpu_util": []any{[]any{1}, map[string]any{}}, "cpu_cores": []any{1}, "gpu_processes": []any{1, "x", nil}, "nics": []any{1, nil}},
+	"absurd numbers":                       {"gpu_util": []any{37100, -1, 1e300, 1e-300}, "interval_s": 1e30, "nics": []any{map[string]any{"name": "eth0", "rx": 1e40, "tx": -1}}},
+	"a number JSON can hold and Go cannot": {"gpu_util": json.RawMessage("[1e999]"), "cpu_cores": json.RawMessage("1e999")},
+	"a time in the year 9999":              {"at": "9999-12-31T23:59:59Z"},
+	"a time in words of another zone":      {"at": "2026-03-06T18:00:00+08:00"},
+	"more GPUs than a machine has":         {"gpu_util": make([]int, maxGPUs+9)},
+	"more processes than are kept":         {"gpu_processes": make([]struct{}, maxGPUProcesses+9)},
+	"huge texts":                           {"boot": strings.Repeat("x", 1<<12), "basis": strings.Repeat("y", 1<<12)},
+}
+
+func oddSignals() map[string]http.RoundTripper {
+	out := map[string]http.RoundTripper{}
+	for name, fields := range oddSamples {
+		out[name] = oddlyWatched(Reply{SetFields: fields})
+	}
+	for name, body := range map[string]string{"samples are a page": `"<html>"`, "samples are an object": `{}`, "samples are of another": `[]`} {
+		out[name] = oddlyWatched(Reply{Status: 200, Body: `{"results":[{"kind":"instance","id":"i-00000000000000001","samples":` + body + `},{"kind":"instance","id":"i-9","samples":[{"at":1}]}]}`})
+	}
+	return out
+}
+
+// oddlyWatched is the suite's first instance, watched, with odd replies.
+func oddlyWatched(odd Reply) http.RoundTripper {
+	const id = "i-00000000000000001"
+	return MustCloud(Script{Account: "conformance", Scopes: []string{"zone-a", "zone-b"}, Token: guard.NewSecret(providertest.Secret), Resources: []Resource{{ID: id}},
+		Timeline: []Event{{ID: id, Signals: &Signals{Of: map[string]Reading{"gpu_util": Every(42), "tx_bytes_s": Every(1)}}}},
+		Faults:   []Fault{{Call: CallSignals, Reply: odd}}}).RoundTripper()
 }
 
 // oddFields are values that no API should send, by field.

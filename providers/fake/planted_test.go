@@ -33,6 +33,9 @@ var bugs = map[string]string{
 	"a second release is an error":   "release",
 	"kinds are lost":                 "status_kinds",
 	"a page for people is a success": "bad_replies",
+	"signals forget the order":       "signals_answer_for_every_instance_in_order",
+	"since is inclusive":             "signals_answer_for_every_instance_in_order",
+	"failed signals are none":        "failed_signals_are_never_an_empty_answer",
 }
 
 // bad is the adapter with a bug in it.
@@ -72,6 +75,24 @@ func (b bad) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup {
 		}
 	}
 	if b.bug == "get forgets the order" {
+		slices.Reverse(out)
+	}
+	return out
+}
+
+func (b bad) Signals(ctx context.Context, q providers.SignalQuery) []providers.Signals {
+	if b.bug == "since is inclusive" {
+		for i := range q.Of {
+			q.Of[i].Since = q.Of[i].Since.Add(-1)
+		}
+	}
+	out := b.Provider.Signals(b.context(ctx), q)
+	for i := range out {
+		if out[i].Err = b.spoil(out[i].Err); b.bug == "failed signals are none" {
+			out[i].Err = nil
+		}
+	}
+	if b.bug == "signals forget the order" {
 		slices.Reverse(out)
 	}
 	return out

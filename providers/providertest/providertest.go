@@ -79,6 +79,11 @@ type Harness struct {
 	// fields that make no sense: nulls, text for numbers, absurd amounts, unknown
 	// words, huge texts, no ID.
 	Odd map[string]http.RoundTripper
+	// Watched plays an account whose instances are watched; an adapter that tells no
+	// signals leaves it out. OddSignals are such servers whose samples of the world's
+	// first instance make no sense.
+	Watched    func(t *testing.T, w World) Watched
+	OddSignals map[string]http.RoundTripper
 	// NoBodyHints: the adapter cannot see a refusal's body (an SDK ate it).
 	NoBodyHints bool
 	// NotFoundIsAbsent: a plain 404 to a read by ID is the provider's word.
@@ -126,6 +131,9 @@ func Run(t *testing.T, h Harness) {
 		{"stop", (*suite).stop},
 		{"tag", (*suite).tag},
 		{"probe", (*suite).probe},
+		{"signals answer for every instance in order", (*suite).signals},
+		{"failed signals are never an empty answer", (*suite).signalsFail},
+		{"odd signals", (*suite).oddSignals},
 		{"a cancelled context makes no call", (*suite).cancelled},
 		{"no secret is told", (*suite).secrets},
 		{"many goroutines", (*suite).concurrent},
