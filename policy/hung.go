@@ -1,10 +1,6 @@
 package policy
 
-import (
-	"fmt"
-
-	"guard"
-)
+import "guard"
 
 // hung: the GPUs are pinned at next to no power, and neither disk nor network moves.
 func hung(r Rules, f Facts) Outcome {
@@ -12,9 +8,9 @@ func hung(r Rules, f Facts) Outcome {
 	if !ok || !a.Hung.On() {
 		return Outcome{}
 	}
-	g := guess{Judgement: r.Hung, rule: guard.RuleHung, span: a.Hung, since: f.unheld(a.Hung.Since),
-		what: fmt.Sprintf("it looks hung (%s)", a.Hung.Why), word: "it looks hung"}
-	g.lines = append(a.Lines(f.At, f.Zone), "Processes that wait for a peer spin like this. What they have not written down is lost when they are killed.")
+	g := guess{Judgement: r.Hung, rule: guard.RuleHung, span: f.unheld(a.Hung),
+		what: "it looks hung", how: " (" + a.Hung.Why + ")"}
+	g.lines = append(f.window(), "Processes that wait for a peer spin like this. What they have not written down is lost when they are killed.")
 	g.wastes, _ = f.hourly()
 	return g.judge(r, f)
 }

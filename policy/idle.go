@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"time"
 
 	"guard"
 	"guard/policy/activity"
@@ -10,17 +9,17 @@ import (
 
 // idleEmpty: nothing works on it and nothing is loaded.
 func idleEmpty(r Rules, f Facts) Outcome {
-	return idle(r, f, activity.Empty, guess{Judgement: r.IdleEmpty, rule: guard.RuleIdleEmpty, what: "idle, and nothing is loaded", word: "empty"})
+	return idle(r, f, activity.Empty, guess{Judgement: r.IdleEmpty, rule: guard.RuleIdleEmpty, what: "idle", how: ", with nothing loaded"})
 }
 
 // idleResident: nothing works on it, and something is loaded.
 func idleResident(r Rules, f Facts) Outcome {
-	return idle(r, f, activity.Resident, guess{Judgement: r.IdleResident, rule: guard.RuleIdleResident, what: "idle, with something loaded", word: "idle with something loaded"})
+	return idle(r, f, activity.Resident, guess{Judgement: r.IdleResident, rule: guard.RuleIdleResident, what: "idle", how: ", with something loaded"})
 }
 
 // idleBlind: nothing works on it as far as can be seen, and nobody tells what is loaded.
 func idleBlind(r Rules, f Facts) Outcome {
-	return idle(r, f, activity.Blind, guess{Judgement: r.IdleBlind, rule: guard.RuleIdleBlind, what: "idle, as far as can be seen", word: "idle as far as can be seen"})
+	return idle(r, f, activity.Blind, guess{Judgement: r.IdleBlind, rule: guard.RuleIdleBlind, what: "idle", how: ", and nobody tells what is loaded"})
 }
 
 // idle judges one sort of idle. A person's hold counts as work.
@@ -37,53 +36,55 @@ func idle(r Rules, f Facts, sort activity.Quiet, g guess) Outcome {
 			return Outcome{Next: held}
 		}
 	}
-	g.span, g.since, g.sorted = a.Idle, f.unheld(a.Idle.Since), a.Sorted
-	g.lines = append([]string{f.workLine()}, a.Lines(f.At, f.Zone)...)
+	g.span, g.sorted = f.unheld(a.Idle), a.Sorted
+	g.lines = f.window()
 	if a.Held && sort == activity.Resident {
-		g.what = "idle, with memory held by processes that are dead"
+		g.how = ", with memory held and no process alive that holds it"
 	}
 	g.wastes, _ = f.hourly()
 	return g.judge(r, f)
 }
 
-// unheld is since when a condition counts: a hold that has ended began it anew.
-func (f Facts) unheld(since time.Time) time.Time {
+// unheld is what counts of a condition: a hold that has ended began it anew.
+func (f Facts) unheld(x activity.Span) activity.Span {
 	if f.Lease == nil {
-		return since
+		return x
 	}
 	for _, h := range f.Lease.Holds {
-		if h.Until.After(since) && !h.Until.After(f.At) {
-			since = h.Until
+		if h.Until.After(x.Since) && !h.Until.After(f.At) {
+			x.Since, x.Seen = h.Until, max(0, min(x.Seen, x.End.Sub(h.Until)))
 		}
 	}
-	return since
+	return x
 }
 
 // idleSorts are the sorts of idle that rules are about.
 var idleSorts = map[guard.Rule]activity.Quiet{guard.RuleIdleEmpty: activity.Empty, guard.RuleIdleResident: activity.Resident, guard.RuleIdleBlind: activity.Blind}
 
-// quietLines is how long the rules of its sort of idle still wait, for people.
+// quietLines is what samples show and how far the rule of its sort of idle has come.
 func (f Facts) quietLines(r Rules) []string {
 	a, ok := f.sampled()
 	if !ok {
 		return nil
 	}
-	lines := a.Lines(f.At, f.Zone)
-	if lost := a.Lost; lost.On() {
-		lines = append(lines, fmt.Sprintf("Its signals are lost since %s: %s.", f.stamp(lost.Since), lost.Why))
+	lines := f.window()
+	if a.Lost.On() {
+		lines = append(lines, fmt.Sprintf("Its signals are lost since %s: %s.", f.stamp(a.Lost.Since), a.Lost.Why))
 	}
-	if !a.Idle.On() {
-		return append(lines, f.workLine())
+	if warm, is := f.warm(r); !is {
+		lines = append(lines, fmt.Sprintf("It has booted a while ago only: until %s nothing is called idle.", f.stamp(warm)))
 	}
 	for _, rule := range judgements {
-		if sort := idleSorts[rule]; sort != "" && sort == a.Sort {
-			j, _ := r.Judgement(rule)
-			g := guess{Judgement: j, rule: rule, word: string(sort), span: a.Idle, since: f.unheld(a.Idle.Since)}
-			lines = append(lines, fmt.Sprintf("Rule %s: %s.", rule, g.arithmetic(r, f)))
-			if r.Per[rule].Off {
-				lines = append(lines, fmt.Sprintf("Rule %s is off.", rule))
-			}
+		if idleSorts[rule] != a.Sort || !a.Idle.On() {
+			continue
 		}
+		if r.Per[rule].Off {
+			lines = append(lines, fmt.Sprintf("It is idle (%s), and the rule %s is off.", a.Sort, rule))
+			continue
+		}
+		j, _ := r.Judgement(rule)
+		g := guess{Judgement: j, rule: rule, what: string(a.Sort), span: f.unheld(a.Idle)}
+		lines = append(lines, fmt.Sprintf("Rule %s: %s.", rule, g.arithmetic(r, f)))
 	}
 	return lines
 }

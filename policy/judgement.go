@@ -36,11 +36,9 @@ const (
 	// settles is how long another sort of idle lasts before the finding of the one
 	// before is over.
 	settles = 30 * time.Minute
-	// again is how soon what cannot be judged is looked at again.
+	// again is how soon what cannot be judged, or is about to be, is looked at again.
 	again = time.Minute
-	// coarse is how far apart single readings may be to justify a stop: further apart
-	// they miss short work too often.
-	coarse = 2 * time.Minute
+	soon  = 10 * time.Second
 )
 
 // judgements are the rules that are judged by an instance's samples and may stop it, in
@@ -70,17 +68,16 @@ func (r Rules) Judgement(name guard.Rule) (Judgement, bool) {
 type guess struct {
 	Judgement
 	rule guard.Rule
-	// span is the condition, and since when it counts.
-	span  activity.Span
-	since time.Time
+	// span is the condition, from when it counts.
+	span activity.Span
+	// patchy: it is a sum of stretches, so that it need not be seen as a whole.
+	patchy bool
 	// sorted is since when it has been of this sort, where that can change.
 	sorted time.Time
-	// what it is, as the title says it, and word as a sentence about the subject has it.
-	what, word string
-	lines      []string
-	wastes     guard.Money
-	// stage names what is told; "" is "warn".
-	stage string
+	// what it is, as in "idle since 13:00, with nothing loaded", of which how is the end.
+	what, how string
+	lines     []string
+	wastes    guard.Money
 }
 
 // sampled is what is known of how hard an instance works, where that is to be judged:
@@ -94,25 +91,31 @@ func (f Facts) sampled() (activity.State, bool) {
 	return *f.Activity, true
 }
 
-// doubt is why nothing can be judged by an instance's samples now; "" where it can. An
-// open finding stays as it is meanwhile, and a stop waits.
-func (f Facts) doubt(r Rules, span activity.Span) string {
-	a := f.Activity
-	if !a.Fresh(f.At) {
-		return fmt.Sprintf("its newest sample is of %s, older than three intervals of %s", f.stamp(a.At), span3(a.Interval))
+// warm reports whether a box has run for as long as nothing on it is called idle, and
+// when it will have.
+func (f Facts) warm(r Rules) (at time.Time, is bool) {
+	a, box := f.Activity, activity.Box{Created: f.Observed.Resource.Created, Running: true}
+	up := a.BootAt
+	switch {
+	case box.Created.After(up):
+		up = box.Created
+	case up.IsZero():
+		up = a.From
 	}
-	if seen := a.Covered(span); seen < r.Busy.Coverage {
-		return fmt.Sprintf("only %.0f %% of the time since %s were seen, and %.0f %% must be", 100*seen, f.stamp(span.Since), 100*r.Busy.Coverage)
-	}
-	return ""
+	return up.Add(r.Busy.Boot), a.Ready(f.At, r.Busy, box)
 }
 
-// span3 is an interval in words, also one that nobody told.
-func span3(d time.Duration) string {
-	if d <= 0 {
-		return "an unknown length"
+// doubt is why a condition cannot be judged by an instance's samples now; "" where it
+// can. An open finding stays as it is meanwhile, and a stop waits.
+func (g guess) doubt(r Rules, f Facts) string {
+	a := f.Activity
+	if !a.Fresh(f.At) {
+		return fmt.Sprintf("the newest sample that tells something is of %s, and they should come each %s", f.stamp(a.At), a.Interval)
 	}
-	return span(d)
+	if seen := a.Covered(g.span); seen < r.Busy.Coverage && !g.patchy {
+		return fmt.Sprintf("only %.0f %% of the time since %s was seen, and %.0f %% must be", 100*seen, f.stamp(g.span.Since), 100*r.Busy.Coverage)
+	}
+	return ""
 }
 
 // action is what a guess does to the instance, and why it does less than the rule asks
@@ -132,26 +135,30 @@ func (g guess) action(r Rules, f Facts) (guard.Action, string) {
 		return guard.ActAlert, "nobody registered it, so guard only tells"
 	case f.Lease.OnLimit == guard.ActAlert:
 		return guard.ActAlert, "its on_limit is alert, so guard only tells"
-	case f.Activity.Basis == guard.Instantaneous && f.Activity.Interval > coarse:
-		return guard.ActAlert, fmt.Sprintf("its samples are single readings %s apart, which miss short work, so guard only tells", span(f.Activity.Interval))
+	case !f.Activity.Confident():
+		return guard.ActAlert, f.Activity.Doubt() + ", so guard only tells"
 	}
 	return f.stopped()
 }
 
 // judge turns a guess into a verdict: told at its warning, acted on when due. What is
-// not long enough, or not seen well enough, is none.
+// not long enough, or not seen well enough, is none. Only time that was seen counts.
 func (g guess) judge(r Rules, f Facts) Outcome {
+	if warm, is := f.warm(r); !is {
+		return Outcome{Next: f.after(warm)}
+	}
 	action, why := g.action(r, f)
 	grace := f.noticeOf(r, g.rule)
-	tell := g.since.Add(g.Warn)
+	tell := g.Warn
 	if action == guard.ActStop {
 		// Grace counts back from the stop.
-		tell = g.since.Add(max(min(g.Warn, g.act(grace)-grace), min(g.Warn, leastQuiet)))
+		tell = max(min(g.Warn, g.act(grace)-grace), min(g.Warn, leastQuiet))
 	}
-	if f.At.Before(tell) {
-		return Outcome{Next: tell}
+	told, is := f.Activity.Reached(g.span, tell, f.At)
+	if !is {
+		return Outcome{Next: f.later(told)}
 	}
-	if doubt := f.doubt(r, g.span); doubt != "" {
+	if doubt := g.doubt(r, f); doubt != "" {
 		return Outcome{Next: f.At.Add(again), Doubt: doubt}
 	}
 	enforce := action == guard.ActStop && f.Mode == guard.Enforce
@@ -162,43 +169,51 @@ func (g guess) judge(r Rules, f Facts) Outcome {
 		enforce = false
 		next = veto.Until.Add(-grace)
 	}
-	v := f.verdict(g.rule, g.since)
+	v := f.verdict(g.rule, g.span.Since)
 	v.Wastes, v.Vetoed = g.wastes, veto != nil && !enforce && action == guard.ActStop
 	v.Facts = append(v.Facts, g.facts(r, f, due, action)...)
 	lines := g.tell(f, due, action, why, veto)
-	title := fmt.Sprintf("%s: %s since %s", f.name(), g.what, f.stamp(g.since))
+	title := f.name() + ": " + g.since(f)
 	if enforce {
 		title += fmt.Sprintf("; guard will stop it at %s", f.stamp(due))
 	}
-	v.Stages = []Stage{{Name: g.stageName(), Title: title, Lines: lines}}
-	if !f.At.Before(due) && !enforce && g.stage == "" && veto == nil {
+	v.Stages = []Stage{{Name: "warn", Title: title, Lines: lines}}
+	if !f.At.Before(due) && !enforce && veto == nil {
 		switch {
 		case action == guard.ActStop:
-			v.Stages = append(v.Stages, Stage{Name: "would stop", Title: fmt.Sprintf("%s: would stop now: %s since %s", f.name(), g.what, f.stamp(g.since)),
-				Lines: append([]string{"The account is in observe mode, so guard does nothing. It goes on billing."}, lines...)})
+			v.Stages = append(v.Stages, Stage{Name: "would stop", Title: f.name() + ": would stop now: " + g.since(f), Lines: lines})
 		case g.act(grace) > g.Warn:
-			v.Stages = append(v.Stages, Stage{Name: "act", Title: fmt.Sprintf("%s: %s for %s", f.name(), g.what, span(g.act(grace))), Lines: lines})
+			v.Stages = append(v.Stages, Stage{Name: "act", Title: fmt.Sprintf("%s: %s for %s%s", f.name(), g.what, span(g.act(grace)), g.how), Lines: lines})
 		}
 	}
 	if enforce {
-		v.Act = &Act{Action: guard.ActStop, Cause: guard.CauseIdle, Due: due, Notice: tell, Limit: g.since.Add(g.act(grace)), Grace: grace,
-			Why: fmt.Sprintf("%s since %s (%s)", g.what, f.stamp(g.since), g.rule)}
+		v.Act = &Act{Action: guard.ActStop, Cause: guard.CauseIdle, Due: due, Notice: told, Limit: due, Grace: grace,
+			Why: g.since(f)}
 	}
-	return Outcome{Verdicts: []Verdict{v}, Next: earliest(next, f.after(due))}
+	if f.At.Before(due) {
+		next = earliest(next, f.later(due))
+	}
+	return Outcome{Verdicts: []Verdict{v}, Next: next}
 }
 
-func (g guess) stageName() string {
-	if g.stage != "" {
-		return g.stage
+// since is the condition and when it began, in words.
+func (g guess) since(f Facts) string {
+	return fmt.Sprintf("%s since %s%s", g.what, f.stamp(g.span.Since), g.how)
+}
+
+// later is a moment to judge again, which may be moments away: samples come late.
+func (f Facts) later(t time.Time) time.Time {
+	if least := f.At.Add(soon); t.Before(least) {
+		return least
 	}
-	return "warn"
+	return t
 }
 
 // due is when a stop is due: after its time, after notice that people took in, after a
 // veto and, where guard was away, after fresh notice (law 8); and once it has been of
 // this sort for as long as a warning takes.
 func (g guess) due(f Facts, grace time.Duration, acts bool) time.Time {
-	due := g.since.Add(g.act(grace))
+	due, _ := f.Activity.Reached(g.span, g.act(grace), f.At)
 	if t := g.sorted.Add(g.Warn); !g.sorted.IsZero() && t.After(due) {
 		due = t
 	}
@@ -257,14 +272,18 @@ func (g guess) tell(f Facts, due time.Time, action guard.Action, why string, vet
 	switch {
 	case action == guard.ActAlert && why != "":
 		return append(lines, Upper(why)+".")
+	case action == guard.ActAlert && idleSorts[g.rule] == "":
+		return append(lines, "guard only tells.")
 	case action == guard.ActAlert:
 		return append(lines, fmt.Sprintf("guard only tells. If nobody needs it: guard release %s", id))
 	case veto != nil:
 		return append(lines, Upper(f.vetoWord(*veto))+".")
+	case f.Mode != guard.Enforce && !f.At.Before(due):
+		return append(lines, "The account is in observe mode, so guard does nothing. It goes on billing.")
 	case f.Mode != guard.Enforce:
 		return append(lines, fmt.Sprintf("The account is in observe mode: guard will not stop it at %s.", f.stamp(due)))
 	}
-	return append(lines, fmt.Sprintf("If nothing works on it until then, guard stops it at %s, once somebody was told. A stop keeps its disks, and they go on billing.", f.stamp(due)),
+	return append(lines, fmt.Sprintf("If nothing changes until then, guard stops it at %s, once somebody was told. A stop keeps its disks, and they go on billing.", f.stamp(due)),
 		fmt.Sprintf("To keep it running: guard hold %s --for 4h, or guard veto %s %s", id, id, g.rule))
 }
 
@@ -272,7 +291,7 @@ func (g guess) tell(f Facts, due time.Time, action guard.Action, why string, vet
 func (g guess) facts(r Rules, f Facts, due time.Time, action guard.Action) []guard.Fact {
 	a := f.Activity
 	facts := []guard.Fact{
-		{Name: "condition", Value: fmt.Sprintf("%s since %s, %.0f %% of it seen", g.what, f.stamp(g.since), 100*a.Covered(g.span)), Source: a.Source, At: a.At},
+		{Name: "condition", Value: fmt.Sprintf("%s; %.0f %% of it seen", g.since(f), 100*a.Covered(g.span)), Source: a.Source, At: a.At},
 		{Name: "rule", Value: g.arithmetic(r, f), Source: "rule " + string(g.rule), At: f.At},
 	}
 	if action == guard.ActStop {
@@ -281,11 +300,11 @@ func (g guess) facts(r Rules, f Facts, due time.Time, action guard.Action) []gua
 	return facts
 }
 
-// arithmetic is how far a condition has come: "empty for 47m of the 1h that stop it".
+// arithmetic is how far a condition has come, and what the rule waits for.
 func (g guess) arithmetic(r Rules, f Facts) string {
-	long := span(f.At.Sub(g.since).Truncate(time.Minute))
-	if f.At.Sub(g.since) < time.Minute {
-		long = "less than a minute"
+	long := "less than a minute"
+	if g.span.Seen >= time.Minute {
+		long = span(g.span.Seen.Truncate(time.Minute))
 	}
 	action, why := g.action(r, f)
 	then := fmt.Sprintf("people are told after %s", span(g.Warn))
@@ -297,7 +316,7 @@ func (g guess) arithmetic(r Rules, f Facts) string {
 	case why != "":
 		then += "; " + why
 	}
-	return fmt.Sprintf("%s for %s; %s (%s); seen %.0f %% of at least %.0f %%", g.word, long, then, g.origin(), 100*f.Activity.Covered(g.span), 100*r.Busy.Coverage)
+	return fmt.Sprintf("%s for %s that were seen; %s (%s); %.0f %% of it was seen, and %.0f %% must be", g.what+g.how, long, then, g.origin(), 100*f.Activity.Covered(g.span), 100*r.Busy.Coverage)
 }
 
 // origin says whether the times are the documented ones.
@@ -320,10 +339,14 @@ func part(m guard.Money, k, n int) guard.Money {
 	return out
 }
 
-// workLine is when work was last seen and what it was.
-func (f Facts) workLine() string {
-	if a := f.Activity; !a.Worked.IsZero() {
-		return fmt.Sprintf("Last work: %s, %s.", f.stamp(a.Worked), a.Work)
+// window is what samples show, in sentences.
+func (f Facts) window() []string {
+	var lines []string
+	for _, l := range f.Activity.Lines(f.At, f.Zone) {
+		lines = append(lines, Upper(l)+".")
 	}
-	return "No work was seen on it yet."
+	if f.Activity.Worked.IsZero() {
+		lines = append(lines, "No work was seen on it yet.")
+	}
+	return lines
 }

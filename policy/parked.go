@@ -17,9 +17,9 @@ func parked(r Rules, f Facts) Outcome {
 	if !ok || !a.Parked.On() {
 		return Outcome{}
 	}
-	g := guess{Judgement: r.Parked, rule: guard.RuleParked, span: a.Parked, since: f.unheld(a.Parked.Since),
-		what: fmt.Sprintf("its GPUs wait (%s)", a.Parked.Why), word: "its GPUs wait"}
-	g.lines = append([]string{f.workLine()}, a.Lines(f.At, f.Zone)...)
+	g := guess{Judgement: r.Parked, rule: guard.RuleParked, span: f.unheld(a.Parked),
+		what: "its GPUs wait", how: " (" + a.Parked.Why + ")"}
+	g.lines = f.window()
 	if a.Came >= staged {
 		g.lines = append(g.lines, fmt.Sprintf("%.0f GB came in meanwhile: fetched to a disk on a machine without a GPU first, they cost a small part of this.", a.Came/guard.GB))
 	}

@@ -16,9 +16,9 @@ func phantom(r Rules, f Facts) Outcome {
 	if !ok || !a.Phantom.On() {
 		return Outcome{}
 	}
-	g := guess{Judgement: Judgement{Warn: phantomAfter, Then: guard.ActAlert}, rule: guard.RulePhantom, span: a.Phantom, since: a.Phantom.Since,
-		what: "phantom utilisation (" + a.Phantom.Why + ")", word: "phantom utilisation"}
-	g.lines = append(a.Lines(f.At, f.Zone), "No process is alive that could do this work; a driver that lost one shows it until the machine is started anew.")
+	g := guess{Judgement: Judgement{Warn: phantomAfter, Then: guard.ActAlert}, rule: guard.RulePhantom, span: a.Phantom,
+		what: "phantom utilisation", how: " (" + a.Phantom.Why + ")"}
+	g.lines = append(f.window(), "No process is alive that could do this work; a driver that lost one shows it until the machine is started anew.")
 	g.wastes, _ = f.hourly()
 	return g.judge(r, f)
 }
