@@ -22,7 +22,6 @@ func TestSmall(t *testing.T) {
 		"go.etcd.io/":                 "the CLI opens no ledger",
 		"github.com/aws/":             "the CLI calls no cloud",
 		"github.com/danielgtaylor/":   "the CLI serves nothing",
-		"github.com/bojanz/":          "the CLI does no arithmetic with money",
 		"github.com/prometheus/":      "the CLI judges no durations",
 		"github.com/slack-go/":        "the CLI posts nothing",
 		"guard/store":                 "the CLI opens no ledger",
@@ -35,8 +34,13 @@ func TestSmall(t *testing.T) {
 		"github.com/goccy/go-yaml":    "the CLI reads no configuration",
 		"github.com/hashicorp/go-ret": "the daemon is local: nothing is retried",
 	}
+	// What the agent on a box reads the machine with: text in, nouns out.
+	readers := map[string]bool{"guard/providers/signals/nvidiasmi": true, "guard/providers/signals/rocmsmi": true, "guard/providers/signals/machine": true}
 	for dep := range strings.Lines(string(list)) {
 		dep = strings.TrimSpace(dep)
+		if readers[dep] {
+			continue
+		}
 		for prefix, why := range forbidden {
 			if strings.HasPrefix(dep, prefix) {
 				t.Errorf("guard links %s: %s", dep, why)

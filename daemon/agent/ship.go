@@ -15,11 +15,13 @@ import (
 	"guard/daemon/wire"
 )
 
+// NoticeFile is the file in Options.Run that tells jobs of a release that comes: a
+// wire.Notice, by this box's own clock.
+const NoticeFile = "notice.json"
+
 const (
 	// sendFor bounds one call of guardd.
 	sendFor = 30 * time.Second
-	// noticeFile tells jobs on the box of a release that comes.
-	noticeFile = "notice.json"
 	// fireFor bounds what the fuse does, and fireAgain is after how long it does it again.
 	fireFor, fireAgain = time.Minute, 5 * time.Minute
 )
@@ -148,7 +150,7 @@ func (a *agent) save() {
 
 // notify leaves the notice of a release where jobs find it, by this box's own clock.
 func (a *agent) notify(answer wire.AgentAnswer) error {
-	name := filepath.Join(a.Run, noticeFile)
+	name := filepath.Join(a.Run, NoticeFile)
 	n := answer.Orders.Release
 	if n == nil {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {

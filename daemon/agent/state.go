@@ -60,6 +60,16 @@ func recall(dir, resource string) (state, error) {
 	return fresh, nil
 }
 
+// Last is the resource that the agent of a folder last ran for; "" where none did.
+func Last(dir string) string {
+	var s state
+	b, err := os.ReadFile(filepath.Join(dir, stateFile))
+	if err != nil || json.Unmarshal(b, &s) != nil {
+		return ""
+	}
+	return s.Resource
+}
+
 func (s state) save(dir string) error {
 	b, err := json.Marshal(s)
 	if err != nil {

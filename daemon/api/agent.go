@@ -205,14 +205,22 @@ func (s *server) heartbeat(ctx context.Context, at guard.Instant, in wire.Heartb
 	return out, s.beat(ctx, at, id)
 }
 
-// beat is a sample that tells of the job and of nothing else. Where an agent samples the
-// box, its next samples carry it: they tell of everything.
+// beat puts a heartbeat among the samples of a box. Where an agent samples it, the next
+// samples carry it. Where another source does, it stands right behind the newest of
+// theirs: that source may tell late, and what is older than a sample that was taken in is
+// not taken in any more. Where nothing does, nothing is judged idle either.
 func (s *server) beat(ctx context.Context, at guard.Instant, id guard.ResourceID) error {
-	interval, sampled := s.agents.beat(id.Key(), at)
-	if sampled || s.Signals.Push == nil {
+	if s.agents.beat(id.Key(), at) || s.Signals.Push == nil || s.Signals.Activity == nil {
 		return nil
 	}
-	x := guard.Sample{At: at.Wall, Interval: interval, Basis: guard.Summary, Source: "heartbeat", HeartbeatAge: guard.Known(0)}
+	state, ok := s.Signals.Activity(id)
+	if !ok {
+		return nil
+	}
+	x := guard.Sample{At: state.At.Add(time.Second), Interval: time.Second, Basis: guard.Instantaneous, Source: "heartbeat", HeartbeatAge: guard.Known(0)}
+	if at.Wall.Sub(x.At).Abs() > mostInterval {
+		x.At = at.Wall
+	}
 	if err := s.Signals.Push(ctx, at, id, []guard.Sample{x}); err != nil && !errors.Is(err, guard.ErrInvalid) {
 		return err
 	}

@@ -106,18 +106,13 @@ func (a *agents) took(key string, now time.Time, in wire.AgentRequest, report wi
 	seen.streams = seen.streams[max(0, len(seen.streams)-mostStreams):]
 }
 
-// beat records that a job runs there, and tells how long since the last time it did, and
-// whether an agent samples the box.
-func (a *agents) beat(key string, at guard.Instant) (since time.Duration, sampled bool) {
+// beat records that a job runs there, and tells whether an agent samples the box.
+func (a *agents) beat(key string, at guard.Instant) (sampled bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	seen := a.at(key)
-	since = time.Minute
-	if !seen.beat.IsZero() {
-		since = min(max(at.Sub(seen.beat), time.Second), mostInterval)
-	}
 	seen.beat = at
-	return since, at.Wall.Sub(seen.sampled) < sampling
+	return at.Wall.Sub(seen.sampled) < sampling
 }
 
 // working puts the last heartbeat into samples that know of no newer one.

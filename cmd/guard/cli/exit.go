@@ -26,6 +26,12 @@ var exits = map[string]int{
 	wire.KindCurrency: ExitUsage,
 }
 
+// jobError is the exit status of a command that guard ran, which is guard's own then.
+type jobError struct{ status int }
+
+// Error tells the status.
+func (e *jobError) Error() string { return fmt.Sprintf("the job ended with status %d", e.status) }
+
 // tell prints an error and returns the status it stands for.
 func tell(w IO, cmd *cobra.Command, err error) int {
 	if err == nil {
@@ -38,9 +44,12 @@ func tell(w IO, cmd *cobra.Command, err error) int {
 		addr    *client.AddrError
 		kept    *keptError
 		nobody  *client.UnreachableError
+		job     *jobError
 		silence = errors.Is(err, errSilent)
 	)
 	switch {
+	case errors.As(err, &job):
+		return job.status
 	case silence:
 		return ExitFailed
 	case errors.As(err, &kept):

@@ -98,6 +98,7 @@ func (a *app) shown(s wire.Show) {
 	f.put("erases", s.Erases...)
 	f.put("survives", s.Survives...)
 	f.put("tags", tagList(it.Tags))
+	f.put("agent", agentLines(s)...)
 	f.put("family", family(s.Family)...)
 	if r := s.Release; r != nil {
 		f.put("release", release(s, *r)...)

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -60,3 +61,43 @@ func count(n int, one, many string) string {
 	}
 	return strconv.Itoa(n) + " " + many
 }
+
+// units are those of a duration that a person types, the largest first.
+var units = []struct {
+	name string
+	d    time.Duration
+}{{"w", 7 * 24 * time.Hour}, {"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}}
+
+// spanOf reads a duration for what runs here: 90s, 10h, 1d12h, the largest unit first.
+// All others are guardd's to read.
+func spanOf(flag, text string) (time.Duration, error) {
+	var total time.Duration
+	rest := text
+	for _, u := range units {
+		digits := 0
+		for digits < len(rest) && rest[digits] >= '0' && rest[digits] <= '9' {
+			digits++
+		}
+		if digits == 0 || !strings.HasPrefix(rest[digits:], u.name) {
+			continue
+		}
+		n, err := strconv.ParseInt(rest[:digits], 10, 64)
+		if err != nil || n > int64(longest/u.d) {
+			return 0, usagef("--%s %s: that is more than ten years", flag, clean(text))
+		}
+		total += time.Duration(n) * u.d
+		rest = rest[digits+len(u.name):]
+	}
+	switch {
+	case rest != "":
+		return 0, usagef("--%s %q is not a duration: write 90s, 10h, 2d or 1d12h, the largest unit first", flag, clean(text))
+	case total <= 0:
+		return 0, usagef("--%s %q is no time at all: it must be above zero", flag, clean(text))
+	case total > longest:
+		return 0, usagef("--%s %s: that is more than ten years", flag, clean(text))
+	}
+	return total, nil
+}
+
+// longest is the longest time that is not a typing error.
+const longest = 10 * 365 * 24 * time.Hour
