@@ -72,6 +72,8 @@ func defaultFile(r policy.Rules) file {
 	for _, p := range r.Budget.Warn {
 		f.Rules.Budget.Warn = append(f.Rules.Budget.Warn, percent(p))
 	}
+	f.Rules.StoppedBilling.Warn, f.Rules.StoppedBilling.Then = r.StoppedBilling.Warn, action(r.StoppedBilling.Then)
+	f.Rules.ProvisioningLong.After, f.Rules.ProvisioningLong.Then = r.ProvisioningLong.After, action(guard.ActAlert)
 	for kind, in := range f.Rules.orphans() {
 		in.After, in.Then = r.Orphans[kind].After, action(r.Orphans[kind].Then)
 	}

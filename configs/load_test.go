@@ -210,6 +210,8 @@ rules:
   budget: {warn: [95%, 50%]}
   orphan_volume: {after: 2h, grace: 12h, remind: never, match: {kind: volume}}
   orphan_snapshot: {act: 10d, grace: 48h, then: release}
+  stopped_billing: {act: 3d, then: release, remind: 3d}
+  provisioning_long: {after: 20m}
   price_changed: {over: 150%}
   idle_empty: {warn: 20m, act: 40m, grace: 5m, match: {tags: {team: nlp}}}
   idle_resident: {tiers: [alert, {after: 45m, then: stop}]}
@@ -229,8 +231,11 @@ notify:
 			guard.RuleExpired:      {Remind: 24 * time.Hour, Match: policy.Match{Tags: map[string]string{"team": "nlp"}}},
 			guard.RuleIdleEmpty:    {Grace: 5 * time.Minute, Match: policy.Match{Tags: map[string]string{"team": "nlp"}}},
 			guard.RuleHung:         {Off: true},
+			guard.RuleEgressSpike:  {Remind: 24 * time.Hour},
+			guard.RuleUnderused:    {Remind: 24 * time.Hour},
 			guard.RuleOrphanVolume: {Grace: 12 * time.Hour, Match: policy.Match{Kind: []guard.Kind{guard.Volume}}},
 
+			guard.RuleStoppedBilling:   {Remind: 3 * 24 * time.Hour},
 			guard.RuleOrphanSnapshot:   {Remind: 7 * 24 * time.Hour, Grace: 48 * time.Hour},
 			guard.RuleOrphanImage:      {Remind: 7 * 24 * time.Hour, Grace: 72 * time.Hour},
 			guard.RuleOrphanAddress:    {Remind: 7 * 24 * time.Hour, Grace: 24 * time.Hour},
@@ -238,8 +243,11 @@ notify:
 		},
 		Unregistered: policy.Unregistered{After: 7 * 24 * time.Hour, Then: guard.ActAlert,
 			Adopt: &policy.Adopt{TTL: 2 * time.Hour, OnLimit: guard.ActAlert}},
-		Expiry:       policy.Expiry{Warn: []time.Duration{3 * time.Hour, time.Hour, 15 * time.Minute}},
-		Budget:       policy.Budget{Warn: []int{50, 95}},
+		Expiry:           policy.Expiry{Warn: []time.Duration{3 * time.Hour, time.Hour, 15 * time.Minute}},
+		Budget:           policy.Budget{Warn: []int{50, 95}},
+		EgressSpike:      policy.DefaultRules().EgressSpike,
+		StoppedBilling:   policy.StoppedBilling{Warn: 24 * time.Hour, Act: 72 * time.Hour, Then: guard.ActRelease},
+		ProvisioningLong: policy.ProvisioningLong{After: 20 * time.Minute},
 		Orphans: map[guard.Kind]policy.Orphan{
 			guard.Volume:     {After: 2 * time.Hour, Then: guard.ActAlert},
 			guard.Snapshot:   {After: 24 * time.Hour, Act: 10 * 24 * time.Hour, Then: guard.ActRelease},
@@ -324,11 +332,11 @@ func TestReference(t *testing.T) {
 		got = append(got, path)
 	}
 	want := []string{"accounts[1].provider"}
-	for _, r := range strings.Fields(`stopped_billing provider_reclaim
-		balance_low egress_spike off_hours custom`) {
+	for _, r := range strings.Fields(`provider_reclaim
+		balance_low off_hours custom`) {
 		want = append(want, "rules."+r)
 	}
-	want = append(want, "budgets", "exchange", "notify.slack.app_token", "notify.slack.users",
+	want = append(want, "budgets", "notify.slack.app_token", "notify.slack.users",
 		"notify.slack.admins", "notify.urls", "notify.digest", "notify.heartbeat")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("refused keys (-want +got):\n%s", diff)

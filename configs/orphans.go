@@ -33,3 +33,24 @@ func (d *decoder) orphans(f file, r policy.Rules) {
 		r.Orphans[kind] = conf
 	}
 }
+
+// stopped checks what is done about what does not run and bills: told, or released at a
+// time that the file has to name.
+func (d *decoder) stopped(f file, r policy.Rules) policy.StoppedBilling {
+	const path = "rules.stopped_billing"
+	in := f.Rules.StoppedBilling
+	d.per(f, r.Per, "stopped_billing", in.perRule, acts, guard.RuleStoppedBilling)
+	out := policy.StoppedBilling{Warn: in.Warn, Act: in.Act, Then: guard.Action(in.Then)}
+	switch {
+	case !d.read(path):
+	case out.Then == guard.ActStop:
+		d.at(path+".then", "it is stopped already: write alert or release")
+	case out.Then == guard.ActRelease && !d.has(path+".act"):
+		d.at(path+".then", "act is missing: write when it is released, such as act: 7d, counted from the stop")
+	case out.Then != guard.ActRelease && d.has(path+".act"):
+		d.at(path+".act", "this rule only tells: write then: release, or leave act out")
+	case d.has(path+".act") && out.Act < out.Warn:
+		d.at(path+".act", "%s is before people are told (warn: %s): both count from the stop", formatDuration(out.Act), formatDuration(out.Warn))
+	}
+	return out
+}

@@ -33,6 +33,10 @@ func (d *decoder) rules(f file, r policy.Rules) policy.Rules {
 	r.Expiry = policy.Expiry{Warn: d.warnings(in.Expiry.Warn)}
 	r.Budget = policy.Budget{Warn: d.percents(in.Budget.Warn), EgressAtMost: in.Budget.EgressAtMost}
 	d.orphans(f, r)
+	r.StoppedBilling = d.stopped(f, r)
+	d.per(f, r.Per, "provisioning_long", in.ProvisioningLong.perRule, tells, guard.RuleProvisioningLong)
+	d.alertOnly("rules.provisioning_long.then", in.ProvisioningLong.Then, "its budget and its expiry do, from the provider's start")
+	r.ProvisioningLong = policy.ProvisioningLong{After: in.ProvisioningLong.After}
 	r.PriceChanged = policy.PriceChanged{Over: int(in.PriceChanged.Over)}
 	d.per(f, r.Per, "egress_spike", in.EgressSpike.perRule, tells, guard.RuleEgressSpike)
 	r.EgressSpike, r.Exchange = d.egressSpike(in.EgressSpike), d.exchange(f.Exchange)

@@ -61,7 +61,9 @@ type (
 		Hung         judgementFile `yaml:"hung"`
 		Underused    judgementFile `yaml:"underused"`
 
-		StoppedBilling  later `yaml:"stopped_billing"`
+		StoppedBilling   stoppedFile      `yaml:"stopped_billing"`
+		ProvisioningLong provisioningFile `yaml:"provisioning_long"`
+
 		ProviderReclaim later `yaml:"provider_reclaim"`
 		BalanceLow      later `yaml:"balance_low"`
 		OffHours        later `yaml:"off_hours"`
@@ -100,6 +102,21 @@ type (
 		EgressAtMost bool  `yaml:"egress_at_most"`
 		Then         later `yaml:"then"`
 		Act          later `yaml:"act"`
+		perRule
+	}
+
+	stoppedFile struct {
+		Warn time.Duration `yaml:"warn"`
+		Act  time.Duration `yaml:"act"`
+		Then action        `yaml:"then"`
+		perRule
+	}
+
+	provisioningFile struct {
+		After time.Duration `yaml:"after"`
+		Then  action        `yaml:"then"`
+		Warn  later         `yaml:"warn"`
+		Act   later         `yaml:"act"`
 		perRule
 	}
 

@@ -35,6 +35,9 @@ type Facts struct {
 	// Instance is, for a child, what the ledger knows of the instance it was last
 	// attached to.
 	Instance *guard.Observed
+	// Ended are, for an instance that nobody registered, those that it may have been
+	// started in the place of.
+	Ended []Ended
 	// Source is, for a snapshot, what the ledger knows of the disk that it was made from.
 	Source *guard.Observed
 	// InstanceLease is the lease that that instance has or had.
@@ -71,6 +74,10 @@ type Spend struct {
 	// Crossings are when the percentages of [Budget.Warn] are reached, past or to
 	// come, as far as they can be solved.
 	Crossings []Crossing
+	// Burn is what an instance that does not run bills now per hour, with what hangs on
+	// it, one amount a currency; BurnAtLeast tells that a part has no known price.
+	Burn        []guard.Money
+	BurnAtLeast bool
 	// Rate is what the family bills now per hour, in the cap's currency.
 	Hourly guard.Money
 }
@@ -152,6 +159,9 @@ type Verdict struct {
 	Urgent bool
 	// Remind is how long after people were last told they are told again; 0: never.
 	Remind time.Duration
+	// Spaced is how far apart the messages about such findings of one account are at
+	// least; 0: as they come. What opens meanwhile is told together then.
+	Spaced time.Duration
 	// Vetoed: a person keeps the rule from doing anything.
 	Vetoed bool
 	// Act is what is to be done about it; nil where people are only told.

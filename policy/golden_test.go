@@ -110,6 +110,9 @@ func show(o policy.Outcome) string {
 			}
 		}
 	}
+	if o.Doubt != "" {
+		fmt.Fprintf(&b, "in doubt: %s\n", o.Doubt)
+	}
 	if !o.Next.IsZero() {
 		fmt.Fprintf(&b, "next %s\n", offset(o.Next))
 	}
@@ -173,6 +176,17 @@ func parse(t *testing.T, text string) (policy.Rules, policy.Facts) {
 		case "instance", "volume", "snapshot", "image", "address", "filesystem":
 			o := p.observed(t, guard.Kind(what))
 			f.Observed = &o
+		case "burn":
+			f.Spend.Burn, f.Spend.BurnAtLeast = nil, p["at_least"] != ""
+			for _, m := range p.list("amount") {
+				f.Spend.Burn = append(f.Spend.Burn, guard.MustMoney(m))
+			}
+		case "ended":
+			l := p.lease(t)
+			l.ID, l.Status = p.or("lease", "l-0"), guard.LeaseStatus(p.or("status", "gone"))
+			f.Ended = append(f.Ended, policy.Ended{Observed: p.observed(t, guard.Instance), Lease: l})
+		case "stopped_billing":
+			rules.StoppedBilling = policy.StoppedBilling{Warn: p.span("warn"), Act: p.span("act"), Then: guard.Action(p["then"])}
 		case "disk":
 			o := p.observed(t, guard.Volume)
 			f.Source = &o
@@ -206,6 +220,12 @@ func parse(t *testing.T, text string) (policy.Rules, policy.Facts) {
 		case "crossing":
 			n, _ := strconv.Atoi(p["percent"])
 			f.Spend.Crossings = append(f.Spend.Crossings, policy.Crossing{Percent: n, At: p.time("at")})
+		case "activity":
+			f.Activity = p.activity()
+		case "judgement":
+			p.judgement(&rules)
+		case "heard":
+			f.Heard = p.time("offset")
 		case "release":
 			f.Release = &guard.Release{State: guard.ReleaseNoticed, NoticedAt: p.time("noticed"), Cause: guard.Cause(p["cause"])}
 		case "segment":
@@ -317,6 +337,10 @@ func (p fields) observed(t *testing.T, kind guard.Kind) guard.Observed {
 		o.Resource.SizeGB, _ = strconv.ParseInt(size, 10, 64)
 	}
 	o.Resource.Rate = rate(t, p["rate"])
+	o.Resource.Group = p["group"]
+	if request := p["request"]; request != "" {
+		o.Resource.Parent = guard.ResourceID{Account: "lab", Kind: guard.SpotRequest, ID: request}
+	}
 	if on := p["on"]; on != "" {
 		o.Instance = guard.ResourceID{Account: "lab", Kind: guard.Instance, ID: on}
 		if p["detached"] == "" {
@@ -351,6 +375,9 @@ func (p fields) lease(t *testing.T) guard.Lease {
 	l := guard.Lease{ID: "l-1", Resource: p.id(guard.Instance), Purpose: p.or("purpose", "lora 70b"), Owner: "ana", RegisteredAt: zero,
 		ExpiresAt: p.time("expires"), OnLimit: guard.Action(p.or("on_limit", "release")), Status: guard.LeaseStatus(p.or("status", "active")),
 		Grace: 10 * time.Minute, UpdatedAt: zero, UpdatedBy: "ana", Protected: p["protected_by"] != "", ProtectedBy: p["protected_by"], NoGPUOK: p["no_gpu_ok"] != ""}
+	for _, id := range p.list("earlier") {
+		l.Earlier = append(l.Earlier, guard.ResourceID{Account: "lab", Kind: guard.Instance, ID: id})
+	}
 	l.Adopted, l.ResourceCreated = p["adopted"] != "", p.time("created")
 	if g := p["grace"]; g != "" {
 		l.Grace, _ = time.ParseDuration(g)

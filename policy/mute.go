@@ -11,7 +11,7 @@ import (
 // Vetoable are the rules that do something, so that a veto can keep them from it. A
 // ceiling does something, too, and heeds none.
 func Vetoable() []guard.Rule {
-	return append([]guard.Rule{guard.RuleExpired, guard.RuleBudgetExceeded, guard.RuleUnregistered}, judgements...)
+	return append([]guard.Rule{guard.RuleExpired, guard.RuleBudgetExceeded, guard.RuleUnregistered, guard.RuleStoppedBilling}, slices.Concat(judgements, orphanList())...)
 }
 
 // vetoed is the veto in force against a rule; nil where there is none.
@@ -26,7 +26,8 @@ func (f Facts) vetoed(rule guard.Rule) *guard.Mute {
 // Vetoed is what people are told of a veto in force against what a cause stands for;
 // "" where there is none.
 func (f Facts) Vetoed(cause guard.Cause) string {
-	rules := map[guard.Cause][]guard.Rule{guard.CauseExpiry: {guard.RuleExpired}, guard.CauseBudget: {guard.RuleBudgetExceeded}, guard.CauseIdle: judgements}
+	rules := map[guard.Cause][]guard.Rule{guard.CauseExpiry: {guard.RuleExpired}, guard.CauseBudget: {guard.RuleBudgetExceeded}, guard.CauseIdle: judgements,
+		guard.CauseStopped: {guard.RuleStoppedBilling}, guard.CauseOrphan: orphanList()}
 	for _, rule := range rules[cause] {
 		if v := f.vetoed(rule); v != nil {
 			return f.vetoWord(*v)

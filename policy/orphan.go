@@ -36,6 +36,17 @@ var orphanWords = map[guard.Kind]string{
 	guard.Filesystem: "file system",
 }
 
+// orphanList is the orphan rules in the order in which people read them.
+func orphanList() []guard.Rule {
+	var out []guard.Rule
+	for _, kind := range guard.Kinds {
+		if rule := orphanRules[kind]; rule != "" {
+			out = append(out, rule)
+		}
+	}
+	return out
+}
+
 // OrphanRule is the rule about what is left behind of a kind.
 func OrphanRule(kind guard.Kind) guard.Rule { return orphanRules[kind] }
 

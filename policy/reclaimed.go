@@ -11,6 +11,10 @@ import (
 // event, and nothing that anybody does makes it untrue.
 const reclaimedFor = 24 * time.Hour
 
+// reclaimedApart is how far apart the messages about an account's reclaims are: a group
+// that flaps is told at once, and then together.
+const reclaimedApart = 15 * time.Minute
+
 // reclaimed tells that the provider took back a spot instance that the ledger
 // knew. A thing that was gone before guard first saw it is history, not news.
 func reclaimed(_ Rules, f Facts) Outcome {
@@ -43,6 +47,7 @@ func reclaimed(_ Rules, f Facts) Outcome {
 		return Outcome{}
 	}
 	v := f.verdict(guard.RuleReclaimed, at)
+	v.Spaced = reclaimedApart
 	if stays := staying(o.Resource); len(stays) > 0 {
 		lines = append(lines, fmt.Sprintf("Left behind, as far as is known: %s.", list(stays)))
 	}

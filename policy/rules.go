@@ -23,15 +23,17 @@ type Rules struct {
 	Expiry       Expiry
 	Budget       Budget
 	// Orphans are what may outlive an instance, by its kind.
-	Orphans      map[guard.Kind]Orphan
-	PriceChanged PriceChanged
-	IdleEmpty    Judgement
-	IdleResident Judgement
-	IdleBlind    Judgement
-	Parked       Judgement
-	Hung         Judgement
-	Underused    Judgement
-	EgressSpike  EgressSpike
+	Orphans          map[guard.Kind]Orphan
+	StoppedBilling   StoppedBilling
+	ProvisioningLong ProvisioningLong
+	PriceChanged     PriceChanged
+	IdleEmpty        Judgement
+	IdleResident     Judgement
+	IdleBlind        Judgement
+	Parked           Judgement
+	Hung             Judgement
+	Underused        Judgement
+	EgressSpike      EgressSpike
 	// Busy is what counts as work.
 	Busy     activity.Busy
 	Protect  Protect
@@ -127,6 +129,7 @@ const week = 7 * 24 * time.Hour
 func DefaultRules() Rules {
 	return Rules{
 		Per: map[guard.Rule]Per{
+			guard.RuleStoppedBilling:   {Remind: week},
 			guard.RuleOrphanVolume:     {Remind: week, Grace: 24 * time.Hour},
 			guard.RuleOrphanSnapshot:   {Remind: week, Grace: 72 * time.Hour},
 			guard.RuleOrphanImage:      {Remind: week, Grace: 72 * time.Hour},
@@ -135,9 +138,11 @@ func DefaultRules() Rules {
 			guard.RuleUnderused:        {Remind: 24 * time.Hour},
 			guard.RuleEgressSpike:      {Remind: 24 * time.Hour},
 		},
-		Unregistered: Unregistered{After: 10 * time.Minute, Then: guard.ActAlert},
-		Expiry:       Expiry{Warn: []time.Duration{time.Hour, 15 * time.Minute}},
-		Budget:       Budget{Warn: []int{50, 80, 95}},
+		Unregistered:     Unregistered{After: 10 * time.Minute, Then: guard.ActAlert},
+		Expiry:           Expiry{Warn: []time.Duration{time.Hour, 15 * time.Minute}},
+		Budget:           Budget{Warn: []int{50, 80, 95}},
+		StoppedBilling:   StoppedBilling{Warn: 24 * time.Hour, Then: guard.ActAlert},
+		ProvisioningLong: ProvisioningLong{After: 15 * time.Minute},
 		Orphans: map[guard.Kind]Orphan{
 			guard.Volume:     {After: time.Hour, Then: guard.ActAlert},
 			guard.Snapshot:   {After: 24 * time.Hour, Then: guard.ActAlert},
