@@ -207,12 +207,13 @@ defaults: {ttl: 2d, on_limit: stop, grace: 20m}
 rules:
   unregistered: {off: true, after: 1w, then: alert, adopt: {ttl: 2h}, match: {owner: [ana, b*], account: research}}
   expiry: {warn: [15m, 3h, 1h], remind: 1d, match: {tags: {team: nlp}}}
-  budget: {warn: [95%, 50%]}
+  budget: {warn: [95%, 50%], egress_at_most: true}
   orphan_volume: {after: 2h, grace: 12h, remind: never, match: {kind: volume}}
   orphan_snapshot: {act: 10d, grace: 48h, then: release}
   stopped_billing: {act: 3d, then: release, remind: 3d}
   provisioning_long: {after: 20m}
   price_changed: {over: 150%}
+  egress_spike: {hour: 3USD, day: 80 CNY, remind: 12h}
   idle_empty: {warn: 20m, act: 40m, grace: 5m, match: {tags: {team: nlp}}}
   idle_resident: {tiers: [alert, {after: 45m, then: stop}]}
   idle_blind: {tiers: [stop]}
@@ -231,7 +232,7 @@ notify:
 			guard.RuleExpired:      {Remind: 24 * time.Hour, Match: policy.Match{Tags: map[string]string{"team": "nlp"}}},
 			guard.RuleIdleEmpty:    {Grace: 5 * time.Minute, Match: policy.Match{Tags: map[string]string{"team": "nlp"}}},
 			guard.RuleHung:         {Off: true},
-			guard.RuleEgressSpike:  {Remind: 24 * time.Hour},
+			guard.RuleEgressSpike:  {Remind: 12 * time.Hour},
 			guard.RuleUnderused:    {Remind: 24 * time.Hour},
 			guard.RuleOrphanVolume: {Grace: 12 * time.Hour, Match: policy.Match{Kind: []guard.Kind{guard.Volume}}},
 
@@ -244,8 +245,8 @@ notify:
 		Unregistered: policy.Unregistered{After: 7 * 24 * time.Hour, Then: guard.ActAlert,
 			Adopt: &policy.Adopt{TTL: 2 * time.Hour, OnLimit: guard.ActAlert}},
 		Expiry:           policy.Expiry{Warn: []time.Duration{3 * time.Hour, time.Hour, 15 * time.Minute}},
-		Budget:           policy.Budget{Warn: []int{50, 95}},
-		EgressSpike:      policy.DefaultRules().EgressSpike,
+		Budget:           policy.Budget{Warn: []int{50, 95}, EgressAtMost: true},
+		EgressSpike:      policy.EgressSpike{Hour: guard.MustMoney("3 USD"), Day: guard.MustMoney("80 CNY"), Then: guard.ActAlert},
 		StoppedBilling:   policy.StoppedBilling{Warn: 24 * time.Hour, Act: 72 * time.Hour, Then: guard.ActRelease},
 		ProvisioningLong: policy.ProvisioningLong{After: 20 * time.Minute},
 		Orphans: map[guard.Kind]policy.Orphan{
