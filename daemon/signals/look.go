@@ -51,7 +51,7 @@ func (b *Book) look(at guard.Instant, a *providers.Account, here []guard.Resourc
 		}
 	}
 	if len(forgotten) > 0 {
-		b.Store.Forget(forgotten...)
+		b.Store.Forget(at.Wall, forgotten...)
 	}
 	kept := map[string]*entry{}
 	for key, e := range changed {
@@ -59,7 +59,7 @@ func (b *Book) look(at guard.Instant, a *providers.Account, here []guard.Resourc
 			kept[key] = e
 		}
 	}
-	b.keep(kept, nil)
+	b.keep(at.Wall, kept, nil)
 	if b.put(changed) {
 		b.Kick("decide")
 	}

@@ -81,7 +81,7 @@ func (b *Book) take(ctx context.Context, at guard.Instant, each []told) (refused
 	if err != nil {
 		return nil, err
 	}
-	b.keep(changed, fresh)
+	b.keep(at.Wall, changed, fresh)
 	if b.put(changed) {
 		b.Kick("decide")
 	}
@@ -144,7 +144,7 @@ func (b *Book) fold(e *entry, t told, at time.Time) (next *entry, kept []guard.S
 func (b *Book) known(e *entry, id guard.ResourceID, box activity.Box, at time.Time) *entry {
 	next := *e
 	if !presence.SameCreation(next.Created, box.Created) {
-		b.Store.Forget(id.Key())
+		b.Store.Forget(at, id.Key())
 		next = entry{}
 	}
 	next.id, next.box, next.Seen = id, box, at
@@ -205,7 +205,7 @@ func clip(s string) string {
 
 // keep gives the store what is new. What cannot be stored is no reason to forget it
 // here.
-func (b *Book) keep(changed map[string]*entry, fresh map[string][]guard.Sample) {
+func (b *Book) keep(at time.Time, changed map[string]*entry, fresh map[string][]guard.Sample) {
 	var entries []samples.Entry
 	for key, e := range changed {
 		if len(fresh[key]) == 0 && b.entry(key).State.Same(e.State) {
@@ -218,5 +218,5 @@ func (b *Book) keep(changed map[string]*entry, fresh map[string][]guard.Sample) 
 		}
 		entries = append(entries, samples.Entry{Key: key, Samples: fresh[key], State: text})
 	}
-	b.Store.Append(entries...)
+	b.Store.Append(at, entries...)
 }
