@@ -32,8 +32,8 @@ type fold struct {
 	Base guard.Gauge `json:"base,omitzero"`
 	// Minutes are the newest ten, for what counts only where it goes on.
 	Minutes []minute `json:"minutes,omitzero"`
-	// Came is how many bytes came in while the box is parked.
-	Came float64 `json:"came,omitzero"`
+	// Was is what the CPU, the network and the disk did in the newest sample.
+	Was [4]guard.Gauge `json:"was,omitzero"`
 	// Pause is the longest that the GPUs were quiet before a piece of work that a single
 	// sample shows. Run is in how many the newest work is (2: or more), and Before how
 	// long the GPUs were quiet before it.
@@ -72,7 +72,7 @@ func (s State) Fold(b Busy, box Box, x guard.Sample, at time.Time) State {
 	if !box.Running || s.Admit(x, at) != nil {
 		return s.Look(b, box, at)
 	}
-	x.At = x.At.UTC().Round(0)
+	x.At, x.Boot, x.Source = x.At.UTC().Round(0), name(x.Boot), name(x.Source)
 	s = s.begin(x, box)
 	r := s.read(b, box, x)
 	s.learn(b, &r)
@@ -132,6 +132,15 @@ func (s State) Look(_ Busy, box Box, at time.Time) State {
 	}
 	s.Lost = Span{Since: since, Why: why}
 	return s
+}
+
+// name is a source's or a boot's, as it can be kept: the box itself tells it.
+func name(s string) string {
+	const longest = 64
+	if len(s) > longest {
+		s = s[:longest]
+	}
+	return guard.Plain(s)
 }
 
 func later(a, b time.Time) time.Time {

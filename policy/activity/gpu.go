@@ -46,15 +46,16 @@ type look struct {
 	// suspect: what it tells contradicts itself, so that it may well work.
 	suspect bool
 	// by is what shows that it works, and v how much of it.
-	by    evidence
-	v     float64
-	util  guard.Gauge // the most that it did, percent
-	mean  guard.Gauge // the mean of it
-	mem   guard.Gauge // MiB
-	total guard.Gauge
-	power guard.Gauge // the most of what is told and what the energy counter implies
-	limit guard.Gauge
-	moved bool // its memory did
+	by     evidence
+	v      float64
+	util   guard.Gauge // the most that it did, percent
+	mean   guard.Gauge // the mean of it
+	mem    guard.Gauge // MiB
+	total  guard.Gauge
+	power  guard.Gauge // the most of what is told and what the energy counter implies
+	limit  guard.Gauge
+	moved  bool // its memory did
+	frozen bool // its exporter only repeats itself
 }
 
 // evidence is what shows that a GPU works.
@@ -117,8 +118,7 @@ func (k *gpu) look(b Busy, box Box, g guard.GPUSample, at time.Time) (look, reas
 
 	switch {
 	case still:
-		l = look{mem: l.mem, total: l.total, limit: l.limit}
-		return l, frozen
+		return look{mem: l.mem, total: l.total, limit: l.limit, frozen: true}, frozen
 	case l.util.OK && l.util.V >= b.GPU:
 		l.works, l.by, l.v = yes, byUtil, l.util.V
 	case g.Busy.OK && g.Busy.V > 0 && b.GPU <= 2:

@@ -18,9 +18,9 @@ const (
 )
 
 // rest learns how many cores are busy when the box does nothing: a low quantile of what
-// they are while no GPU works, which falls fast, rises slowly, and never goes past
-// baseMost, so that a box which works from its first minute is not taken for one that
-// rests.
+// they are while no GPU works, which falls in minutes, rises in days, and never goes
+// past baseMost, so that a box which works from its first minute is not taken for one
+// that rests.
 func (s *State) rest(r *reading) {
 	if r.works != no || !r.CPUCores.OK {
 		return
@@ -30,7 +30,7 @@ func (s *State) rest(r *reading) {
 	if x < base {
 		base += 0.3 * (x - base)
 	} else {
-		base += 0.01 * (x - base)
+		base += min(1, r.Interval.Hours()/24) * (x - base)
 	}
 	s.Base = guard.Known(base)
 }

@@ -73,6 +73,7 @@ func (s *State) read(b Busy, box Box, x guard.Sample) reading {
 	x, said := clean(x)
 	r := reading{Sample: x, start: x.At.Add(-x.Interval), works: no, pinned: no}
 	s.readGPUs(b, box, &r, said)
+	s.repeats(&r)
 	r.processes()
 	told := [signals]bool{x.CPUCores.OK, x.Rx.OK || x.Tx.OK, x.Disk.OK, r.alive.OK}
 	told[memorySignal] = !slices.ContainsFunc(r.gpus, func(l look) bool { return !l.mem.OK })
@@ -88,6 +89,18 @@ func (s *State) read(b Busy, box Box, x guard.Sample) reading {
 	}
 	s.readOthers(b, &r)
 	return r
+}
+
+// repeats takes the rest of a sample for frozen, too, where the energy counter of a GPU
+// stands still and nothing else differs from the sample before.
+func (s *State) repeats(r *reading) {
+	was := s.Was
+	s.Was = [4]guard.Gauge{r.CPUCores, r.Rx, r.Tx, r.Disk}
+	still := slices.ContainsFunc(r.gpus, func(l look) bool { return l.frozen })
+	if still && s.Was == was {
+		r.CPUCores, r.Rx, r.Tx, r.Disk = guard.Gauge{}, guard.Gauge{}, guard.Gauge{}, guard.Gauge{}
+		r.InputAge, r.HeartbeatAge = guard.Gauge{}, guard.Gauge{}
+	}
 }
 
 func (s *State) told(signal int, at time.Time) bool {

@@ -101,6 +101,8 @@ type State struct {
 	// else works (Why says what).
 	GPUsQuiet Span `json:"gpus_quiet,omitzero"`
 	Parked    Span `json:"parked,omitzero"`
+	// Came is how many bytes came in since the box is parked.
+	Came float64 `json:"came,omitzero"`
 	// Hung: half of the GPUs or more are pinned at next to no power, without disk or
 	// network. Phantom: utilisation, and no process alive.
 	Hung    Span `json:"hung,omitzero"`
