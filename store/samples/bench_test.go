@@ -87,7 +87,7 @@ func TestDayIsSmall(t *testing.T) {
 	most := map[string]int64{"idle-1": 4 << 10, "idle-8": 6 << 10, "busy-1": 8 << 10, "busy-8": 22 << 10}
 	for _, l := range loads {
 		kept, plain := dayOf(t, l)
-		t.Log(fmt.Sprintf("%s: %d bytes, %.1f a sample, JSON %.0f times as many", l.name, kept, float64(kept)/(24*60), float64(plain)/float64(kept)))
+		t.Logf("%s: %d bytes, %.1f a sample, JSON %.0f times as many", l.name, kept, float64(kept)/(24*60), float64(plain)/float64(kept))
 		if kept > most[l.name] {
 			t.Errorf("a day of %s is %d bytes, more than %d", l.name, kept, most[l.name])
 		}

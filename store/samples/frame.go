@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"compress/flate"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"sync"
 
 	"guard"
 )
@@ -73,16 +75,26 @@ func readFrame(r io.Reader) (kind byte, body []byte, err error) {
 	return b.Bytes()[0], b.Bytes()[1:], nil
 }
 
+// packers are kept: a new one costs more than what it packs here.
+var packers = map[int]*sync.Pool{quick: packer(quick), small: packer(small)}
+
+func packer(how int) *sync.Pool {
+	return &sync.Pool{New: func() any {
+		w, err := flate.NewWriter(nil, how)
+		if err != nil {
+			panic(err) // there is no such level
+		}
+		return w
+	}}
+}
+
 func pack(b []byte, how int) []byte {
+	w := packers[how].Get().(*flate.Writer)
+	defer packers[how].Put(w)
 	var out bytes.Buffer
-	w, err := flate.NewWriter(&out, how)
-	if err == nil {
-		_, err = w.Write(b)
-	}
-	if err == nil {
-		err = w.Close()
-	}
-	if err != nil {
+	w.Reset(&out)
+	_, err := w.Write(b)
+	if err = errors.Join(err, w.Close()); err != nil {
 		panic(fmt.Sprintf("samples: packing in memory failed: %v", err)) // it cannot
 	}
 	return out.Bytes()
