@@ -35,6 +35,10 @@ type Facts struct {
 	// Instance is, for a child, what the ledger knows of the instance it was last
 	// attached to.
 	Instance *guard.Observed
+	// Burn is what an instance that does not run bills now per hour, with what hangs on
+	// it, one amount a currency; BurnAtLeast tells that a part has no known price.
+	Burn        []guard.Money
+	BurnAtLeast bool
 	// Ended are, for an instance that nobody registered, those that it may have been
 	// started in the place of.
 	Ended []Ended
@@ -74,10 +78,6 @@ type Spend struct {
 	// Crossings are when the percentages of [Budget.Warn] are reached, past or to
 	// come, as far as they can be solved.
 	Crossings []Crossing
-	// Burn is what an instance that does not run bills now per hour, with what hangs on
-	// it, one amount a currency; BurnAtLeast tells that a part has no known price.
-	Burn        []guard.Money
-	BurnAtLeast bool
 	// Rate is what the family bills now per hour, in the cap's currency.
 	Hourly guard.Money
 }

@@ -177,9 +177,9 @@ func parse(t *testing.T, text string) (policy.Rules, policy.Facts) {
 			o := p.observed(t, guard.Kind(what))
 			f.Observed = &o
 		case "burn":
-			f.Spend.Burn, f.Spend.BurnAtLeast = nil, p["at_least"] != ""
+			f.Burn, f.BurnAtLeast = nil, p["at_least"] != ""
 			for _, m := range p.list("amount") {
-				f.Spend.Burn = append(f.Spend.Burn, guard.MustMoney(m))
+				f.Burn = append(f.Burn, guard.MustMoney(m))
 			}
 		case "ended":
 			l := p.lease(t)

@@ -199,3 +199,22 @@ func howWord(h guard.How) string {
 	}
 	return "ended by somebody else"
 }
+
+// Wanted is why nothing calls for the release of what was left behind any more.
+func (f Facts) Wanted() string {
+	if why := f.Vetoed(guard.CauseOrphan); why != "" {
+		return why
+	}
+	if f.Observed != nil {
+		if why := f.Needed(); why != "" {
+			return why
+		}
+		if why := f.Untouchable(); why != "" {
+			return "guard never touches it: " + why
+		}
+		if _, kept := keeper(f.Observed.Resource); kept != "" {
+			return kept
+		}
+	}
+	return "no rule calls for it any more"
+}

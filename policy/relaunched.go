@@ -13,6 +13,9 @@ import (
 )
 
 const (
+	// groupFor is how long after the end of a member its group's next one is taken for its
+	// successor: later it is started for something else.
+	groupFor = 24 * time.Hour
 	// takeover is how long after an instance ended one that looks like it is taken for its
 	// successor, where nothing but looks connects them.
 	takeover = 15 * time.Minute
@@ -82,7 +85,7 @@ func (f Facts) startedAgain() Outcome {
 }
 
 // predecessor is the instance in whose place it was started, and how that is known: of
-// several the one that ended first.
+// several the one that ended last.
 func (f Facts) predecessor() (Ended, string, bool) {
 	r := f.Observed.Resource
 	var fit []Ended
@@ -96,7 +99,7 @@ func (f Facts) predecessor() (Ended, string, bool) {
 		switch {
 		case r.Parent.Kind == guard.SpotRequest && r.Parent.Key() == was.Parent.Key():
 			by = "the spot request " + r.Parent.ID
-		case r.Group != "" && r.Group == was.Group:
+		case r.Group != "" && r.Group == was.Group && f.started().Before(e.Observed.Gone.At.Add(groupFor)):
 			by = "the group " + r.Group
 		case f.takesOver(e):
 			by = "its tags, its name and its size, soon after"
@@ -108,7 +111,7 @@ func (f Facts) predecessor() (Ended, string, bool) {
 	if len(fit) == 0 {
 		return Ended{}, "", false
 	}
-	return slices.MinFunc(fit, func(a, b Ended) int {
+	return slices.MaxFunc(fit, func(a, b Ended) int {
 		return cmp.Or(a.Observed.Gone.At.Compare(b.Observed.Gone.At), strings.Compare(a.Lease.ID, b.Lease.ID))
 	}), how, true
 }

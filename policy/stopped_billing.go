@@ -57,6 +57,16 @@ type idles struct {
 	part  bool          // a part of it has no known price
 }
 
+// StandsStill reports an instance that does not run, so that it matters what it costs
+// all the same.
+func StandsStill(r guard.Resource) bool {
+	return r.ID.Kind == guard.Instance && (r.State == guard.StateStopped || paused(r))
+}
+
+func paused(r guard.Resource) bool {
+	return r.State == guard.StateUnknown && slices.Contains(pausedWords, strings.ToLower(r.RawState))
+}
+
 // idles judges what a stopped instance still costs; false where it runs, or costs nothing.
 func (f Facts) idles() (idles, bool) {
 	r := f.Observed.Resource
@@ -64,11 +74,11 @@ func (f Facts) idles() (idles, bool) {
 	if since.IsZero() {
 		since = f.Observed.Seen
 	}
-	i := idles{since: since, warn: nothingSaved, burn: f.Spend.Burn, part: f.Spend.BurnAtLeast}
+	i := idles{since: since, warn: nothingSaved, burn: f.Burn, part: f.BurnAtLeast}
 	switch {
-	case r.State == guard.StateUnknown && slices.Contains(pausedWords, strings.ToLower(r.RawState)):
+	case paused(r):
 		i.what = fmt.Sprintf("paused (%s) but paying", r.RawState)
-	case r.State != guard.StateStopped:
+	case !StandsStill(r):
 		return idles{}, false
 	case f.stopSaves():
 		i.what, i.warn = "stopped", longest

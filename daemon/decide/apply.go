@@ -134,6 +134,9 @@ func (w *watch) facts(s *subject, x *index) (policy.Facts, []guard.Finding, know
 	if k.scopes, err = w.scopesOf(s.account); err != nil {
 		return policy.Facts{}, nil, k, err
 	}
+	if k.ended, err = w.endedKin(s, x); err != nil {
+		return policy.Facts{}, nil, k, err
+	}
 	f, open, err := w.l.gather(w.src, w.m, s, k)
 	if err != nil || !s.resource() {
 		return f, open, k, err
@@ -160,6 +163,24 @@ func (w *watch) facts(s *subject, x *index) (policy.Facts, []guard.Finding, know
 		f.Plan = w.l.ceilings(f, segments)
 	}
 	return f, open, k, nil
+}
+
+// endedKin are the keys of what a live instance without an open lease may have been
+// started in the place of.
+func (w *watch) endedKin(s *subject, x *index) ([]string, error) {
+	keys := x.goneKin(s)
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	if lease, leased, err := w.v.LeaseOf(s.key); err != nil || leased && lease.Status.Open() {
+		return nil, err
+	}
+	found, err := ended(w.src, keys)
+	out := make([]string, len(found))
+	for i, e := range found {
+		out[i] = e.Observed.Resource.ID.Key()
+	}
+	return out, err
 }
 
 func (w *watch) scopesOf(account string) ([]guard.ScopeStatus, error) {

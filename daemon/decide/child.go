@@ -1,8 +1,12 @@
 package decide
 
 import (
+	"cmp"
+	"slices"
+
 	"guard"
 	"guard/policy"
+	"guard/policy/spend"
 )
 
 // child gathers what a thing that is no instance hangs on, or was made from: its
@@ -50,4 +54,134 @@ func madeFrom(o guard.Observed) string {
 		return ""
 	}
 	return guard.ResourceID{Account: id.Account, Kind: guard.Volume, ID: o.Resource.Source}.Key()
+}
+
+// burn is what an instance that does not run bills now, with what hangs on it and with
+// what else counts to its lease.
+func burn(src source, f *policy.Facts) error {
+	if f.Observed == nil || !f.Observed.Live() || !policy.StandsStill(f.Observed.Resource) {
+		return nil
+	}
+	segments := spend.Segments(f.Metered)
+	seen := map[string]bool{}
+	for _, c := range f.Observed.Resource.Children {
+		m, _, err := src.metered(c.ID.Key())
+		if err != nil {
+			return err
+		}
+		seen[c.ID.Key()] = true
+		segments = append(segments, spend.Segments(m)...)
+	}
+	for _, key := range f.Plan.Family {
+		if seen[key] {
+			continue
+		}
+		m, _, err := src.metered(key)
+		if err != nil {
+			return err
+		}
+		segments = append(segments, spend.Of(f.Plan.Lease, m)...)
+	}
+	now := spend.Burn(segments, f.At)
+	f.Burn, f.BurnAtLeast = now.Known, len(now.Unknown) > 0
+	return nil
+}
+
+// mostEnded bounds how many instances that have ended are looked at for the one in whose
+// place another was started.
+const mostEnded = 8
+
+// ended are those of some instances that are gone and whose lease has ended, the last
+// first.
+func ended(src source, keys []string) ([]policy.Ended, error) {
+	var out []policy.Ended
+	for _, key := range keys {
+		o, ok, err := src.observed(key)
+		if err != nil {
+			return nil, err
+		}
+		if !ok || o.Gone == nil {
+			continue
+		}
+		lease, ok, err := src.lease(key)
+		if err != nil {
+			return nil, err
+		}
+		if ok && !lease.Status.Open() {
+			out = append(out, policy.Ended{Observed: o, Lease: lease})
+		}
+	}
+	slices.SortFunc(out, func(a, b policy.Ended) int {
+		return cmp.Or(b.Observed.Gone.At.Compare(a.Observed.Gone.At), cmp.Compare(a.Lease.ID, b.Lease.ID))
+	})
+	return out[:min(len(out), mostEnded)], nil
+}
+
+// kin are the names under which an instance and the one that is started in its place
+// are the same: a spot request, a group, how it looks.
+func kin(r guard.Resource) []string {
+	if r.ID.Kind != guard.Instance {
+		return nil
+	}
+	var out []string
+	if r.Parent.Kind == guard.SpotRequest {
+		out = append(out, r.Parent.Key())
+	}
+	if r.Group != "" {
+		out = append(out, r.ID.Account+"|group|"+r.Group)
+	}
+	if shape := policy.Shape(r); shape != "" {
+		out = append(out, r.ID.Account+"|shape|"+shape)
+	}
+	return out
+}
+
+// related notes under which names an instance is known, and has those that may have been
+// started in its place judged once it is gone.
+func (x *index) related(s *subject, o guard.Observed, ok bool) {
+	var names []string
+	if ok {
+		names = kin(o.Resource)
+	}
+	if !slices.Equal(names, s.kin) {
+		for _, name := range s.kin {
+			delete(x.kin[name], s.key)
+			if len(x.kin[name]) == 0 {
+				delete(x.kin, name)
+			}
+		}
+		for _, name := range names {
+			if x.kin[name] == nil {
+				x.kin[name] = map[string]bool{}
+			}
+			x.kin[name][s.key] = o.Gone != nil
+		}
+		s.kin = names
+	}
+	if !ok || o.Gone == nil {
+		return
+	}
+	for _, name := range names {
+		x.kin[name][s.key] = true
+		for key, gone := range x.kin[name] {
+			if !gone {
+				x.touch(key)
+			}
+		}
+	}
+}
+
+// goneKin are the keys of the instances that are gone and that another may have been
+// started in the place of.
+func (x *index) goneKin(s *subject) []string {
+	var out []string
+	for _, name := range s.kin {
+		for key, gone := range x.kin[name] {
+			if gone {
+				out = append(out, key)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -48,6 +49,8 @@ type known struct {
 	// strays and others are the keys of what an expected lease may be of, and the IDs
 	// of the other leases that may be of it.
 	strays, others []string
+	// ended are the keys of what a stray may have been started in the place of.
+	ended []string
 }
 
 // moment is when, and by which clock, is judged.
@@ -65,6 +68,9 @@ func (l *Loop) gather(src source, m moment, s *subject, k known) (policy.Facts, 
 	case s.resource():
 		f, err = l.facts(src, s.key, s.account, m.now)
 		f.Spend, f.Scopes = k.spend, k.scopes
+		if err == nil && len(k.ended) > 0 {
+			f.Ended, err = ended(src, k.ended)
+		}
 	case s.lease != "":
 		f, err = l.awaited(src, s, k, m.now)
 	case s.account != "":
@@ -126,7 +132,7 @@ func (l *Loop) facts(src source, key string, account string, now time.Time) (pol
 	} else if ok {
 		f.Egress = &e
 	}
-	if err := child(src, &f); err != nil {
+	if err := errors.Join(child(src, &f), burn(src, &f)); err != nil {
 		return f, err
 	}
 	if r, ok, err := src.release(key); err != nil {

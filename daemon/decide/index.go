@@ -30,6 +30,7 @@ type index struct {
 	accounts map[string]guard.AccountStatus // what resources' facts have of them, by name
 	family   map[string][]string            // by an instance's key: its children's keys
 	copies   map[string][]string            // by a disk's key: its snapshots' keys
+	kin      map[string]map[string]bool     // by a name that instances started for each other share: their keys, and who is gone
 	awaited  map[string]map[string]*subject // leases of what nobody has seen yet, by account and lease
 	live     map[string]int                 // live instances by account
 	open     map[string]int                 // open leases by account
@@ -47,10 +48,11 @@ type subject struct {
 	pos     int // in the queue; -1 outside
 
 	observed bool
-	live     bool   // it counts among the account's live instances
-	parent   string // the key of the instance it was last attached to
-	source   string // the key of the disk that it was made from
-	leases   int    // that name it
+	live     bool     // it counts among the account's live instances
+	parent   string   // the key of the instance it was last attached to
+	kin      []string // the names in index.kin, of an instance
+	source   string   // the key of the disk that it was made from
+	leases   int      // that name it
 }
 
 func (s *subject) resource() bool { return s.key != s.account && s.lease == "" }
@@ -63,7 +65,7 @@ type leaseRef struct {
 
 func newIndex(at guard.Instant) *index {
 	x := &index{read: at, subjects: map[string]*subject{}, stale: map[*subject]bool{}, leases: map[string]leaseRef{},
-		findings: map[string]string{}, accounts: map[string]guard.AccountStatus{}, family: map[string][]string{}, copies: map[string][]string{},
+		findings: map[string]string{}, accounts: map[string]guard.AccountStatus{}, family: map[string][]string{}, copies: map[string][]string{}, kin: map[string]map[string]bool{},
 		awaited: map[string]map[string]*subject{}, live: map[string]int{}, open: map[string]int{}}
 	x.stale[x.add("", "")] = true
 	return x
@@ -183,6 +185,7 @@ func (x *index) observe(key string, o guard.Observed, ok bool) {
 			x.copies[source] = append(x.copies[source], key)
 		}
 	}
+	x.related(s, o, ok)
 	x.touch(key)
 	for _, of := range slices.Concat(x.family[key], x.copies[key]) {
 		x.touch(of) // they are judged by what became of it
@@ -274,7 +277,7 @@ func (x *index) lease(id string, l guard.Lease, ok bool) {
 	}
 	x.await(id, now)
 	x.touch(now.key)
-	for _, child := range x.family[now.key] {
+	for _, child := range slices.Concat(x.family[now.key], x.family[was.key]) {
 		x.touch(child) // it is told whose it was
 	}
 	if !now.waits && (was.open != now.open || was.key != now.key) {

@@ -96,6 +96,8 @@ func (l *Loop) stands(f policy.Facts, r guard.Release) (release.Judgement, *poli
 	switch {
 	case act == nil && r.Cause.Judgement() && out.Doubt != "":
 		return release.Judgement{Standing: release.Stands, Due: f.At.Add(ackWait), Why: "it waits, for what its samples tell is not judged: " + out.Doubt}, nil
+	case act == nil && r.Cause == guard.CauseOrphan:
+		return void(f.Wanted())
 	case act == nil && r.Cause == guard.CauseIdle:
 		return void(f.Calmed())
 	case act == nil:

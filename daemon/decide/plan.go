@@ -85,6 +85,8 @@ func (l *Loop) withdraw(f policy.Facts, r guard.Release, c *change) {
 		why, in.Look = "it is gone already", release.Look{Found: release.Ended, At: f.At}
 	case f.Mode != guard.Enforce:
 		why = "the account is in observe mode"
+	case r.Cause == guard.CauseOrphan:
+		why = f.Wanted()
 	case f.Lease == nil || !f.Lease.Status.Open():
 		why = "its lease has ended"
 	case f.Lease.Protected:
@@ -95,6 +97,8 @@ func (l *Loop) withdraw(f policy.Facts, r guard.Release, c *change) {
 		why = f.Vetoed(r.Cause)
 	case r.Cause == guard.CauseIdle:
 		why = f.Calmed()
+	case r.Cause == guard.CauseStopped && f.Observed != nil && !policy.StandsStill(f.Observed.Resource):
+		why = "it runs again"
 	case f.Lease.UpdatedAt.After(r.PlannedAt):
 		why = "its limits were changed by " + f.Lease.UpdatedBy
 	}
