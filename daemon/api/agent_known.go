@@ -142,7 +142,10 @@ func (s *server) agent(id guard.ResourceID) *wire.AgentStatus {
 		return nil
 	}
 	out := seen.status
-	out.Seen, out.Heartbeat = out.Seen.In(s.Location()), s.local(seen.beat.Wall)
+	out.Heartbeat = s.local(seen.beat.Wall)
+	if !out.Seen.IsZero() {
+		out.Seen = out.Seen.In(s.Location())
+	}
 	if out.Fuse != nil {
 		f := *out.Fuse
 		f.At = s.inZone(f.At)

@@ -103,7 +103,7 @@ type StopRequest struct {
 // AgentStatus is what guardd knows of the agent on a box.
 type AgentStatus struct {
 	Version string    `json:"version"`
-	Seen    time.Time `json:"seen"` // when it last sent something
+	Seen    time.Time `json:"seen,omitzero"` // when it last sent something; zero: never
 	// Skew is how many seconds its clock is behind, where its samples' times are put right.
 	Skew    float64 `json:"skew,omitempty"`
 	Waiting int     `json:"waiting"`
