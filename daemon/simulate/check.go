@@ -56,6 +56,8 @@ func (r *runner) look(ctx context.Context, e *expectation) verdict {
 		return r.lease(e)
 	case "deadline":
 		return r.deadline(e)
+	case "egress":
+		return r.egress(e)
 	case "exit":
 		return r.exit(ctx, e)
 	}

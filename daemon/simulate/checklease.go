@@ -102,6 +102,23 @@ func (r *runner) deadline(e *expectation) verdict {
 	return ""
 }
 
+// egress judges how much guard says that a resource has sent, as it was at a moment.
+func (r *runner) egress(e *expectation) verdict {
+	at := r.moment(e)
+	x, ok := r.ledger.egress[string(e.Egress)].last(at)
+	switch {
+	case !ok && e.Unknown:
+		return ""
+	case !ok:
+		return badf("at %s nothing is known of it", offsetText(at))
+	case e.Unknown:
+		return badf("at %s it is known: %d bytes, as of %s", offsetText(at), x.Sent, offsetText(x.At.Sub(r.story.start)))
+	case x.Sent < e.least || x.Sent > e.most:
+		return badf("at %s it is %d bytes, as of %s", offsetText(at), x.Sent, offsetText(x.At.Sub(r.story.start)))
+	}
+	return ""
+}
+
 func orNone(parts []string) string {
 	if len(parts) == 0 {
 		return "none"

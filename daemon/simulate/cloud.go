@@ -29,7 +29,8 @@ type accountKeys struct {
 	Resources    []resourcePart  `yaml:"resources"`
 	Timeline     []timelineEvent `yaml:"timeline"`
 	Faults       []cloudFault    `yaml:"faults"`
-	Egress       configs.Later   `yaml:"egress"`
+	Egress       *trafficPart    `yaml:"egress"`
+	Ingress      *trafficPart    `yaml:"ingress"`
 	Balance      configs.Later   `yaml:"balance"`
 	AtZero       configs.Later   `yaml:"at_zero"`
 }
@@ -67,6 +68,31 @@ func (r *ratePart) rate() *fake.Rate {
 		return nil
 	}
 	return &fake.Rate{Amount: string(r.Amount), Per: string(r.Per), PerGPU: r.PerGPU, Currency: string(r.Currency)}
+}
+
+// trafficPart is what traffic in one direction costs.
+type trafficPart struct {
+	Amount word   `yaml:"amount"`
+	UpTo   word   `yaml:"upto"`
+	Per    word   `yaml:"per"`
+	FreeGB number `yaml:"free_gb"`
+}
+
+// Check is called when all types are right; see configs.SectionOf.
+func (t *trafficPart) Check(report func(key, problem string)) {
+	if t.Amount == "" {
+		report("", `amount is missing: write {amount: "0.09", per: gb}, or amount: unknown`)
+	}
+	if t.Per == "" {
+		report("", "per is missing: gb")
+	}
+}
+
+func (t *trafficPart) traffic() *fake.Traffic {
+	if t == nil {
+		return nil
+	}
+	return &fake.Traffic{Amount: string(t.Amount), UpTo: string(t.UpTo), Per: string(t.Per), FreeGB: int64(t.FreeGB.n)}
 }
 
 type relaunchPart struct {
@@ -111,7 +137,8 @@ type resourceKeys struct {
 	Source           word            `yaml:"source"`
 	UsedBy           words           `yaml:"used_by"`
 	Lump             configs.Later   `yaml:"lump"`
-	Egress           configs.Later   `yaml:"egress"`
+	Egress           *trafficPart    `yaml:"egress"`
+	Ingress          *trafficPart    `yaml:"ingress"`
 }
 
 // ReadNode implements configs.NodeReader.
@@ -131,7 +158,8 @@ func (r resourcePart) resource(start time.Time) fake.Resource {
 	out := fake.Resource{
 		ID: string(r.ID), Kind: guard.Kind(r.Kind), Scope: string(r.Scope), Identity: string(r.Identity), Name: string(r.Name),
 		Created: r.Created.from(start), State: string(r.State), Type: string(r.Type), GPUs: r.GPUs.n, GPUModel: string(r.GPUModel),
-		Count: r.Count.n, Rate: r.Rate.rate(), ListRate: r.ListRate.rate(), StoppedRate: r.StoppedRate.rate(), Spot: r.Spot,
+		Count: r.Count.n, Rate: r.Rate.rate(), ListRate: r.ListRate.rate(), StoppedRate: r.StoppedRate.rate(),
+		Egress: r.Egress.traffic(), Ingress: r.Ingress.traffic(), Spot: r.Spot,
 		Tags: plainTags(r.Tags), Attached: r.Attached, GoesWithInstance: r.GoesWithInstance, Protected: r.Protected,
 		HideProtection: r.HideProtection, SizeGB: int64(r.SizeGB.n), Source: string(r.Source), UsedBy: r.UsedBy,
 	}
@@ -158,133 +186,6 @@ func plainTags(in map[string]word) map[string]string {
 	return out
 }
 
-type timelineEvent struct {
-	node configs.Node
-	told bool // what is wrong with it
-	timelineKeys
-}
-
-type timelineKeys struct {
-	At       when          `yaml:"at"`
-	ID       word          `yaml:"id"`
-	By       word          `yaml:"by"`
-	Reclaim  *reclaimPart  `yaml:"reclaim"`
-	State    word          `yaml:"state"`
-	Rate     *ratePart     `yaml:"rate"`
-	Delete   bool          `yaml:"delete"`
-	Set      *changesPart  `yaml:"set"`
-	Detach   bool          `yaml:"detach"`
-	Attach   word          `yaml:"attach"`
-	Create   *resourcePart `yaml:"create"`
-	Identity word          `yaml:"identity"`
-
-	Signals      configs.Later `yaml:"signals"`
-	SignalsFile  configs.Later `yaml:"signals_file"`
-	SampleOffset configs.Later `yaml:"sample_offset"`
-	Pulse        configs.Later `yaml:"pulse"`
-	Reboot       configs.Later `yaml:"reboot"`
-	Charge       configs.Later `yaml:"charge"`
-}
-
-// ReadNode implements configs.NodeReader.
-func (e *timelineEvent) ReadNode(n configs.Node) {
-	e.node = n
-	if e.told = !n.Decode(&e.timelineKeys); e.told {
-		return
-	}
-	if !n.Has("at") {
-		n.Problem("at is missing: say when it happens, such as at: 6h")
-	}
-	var what []string
-	for _, k := range []string{"reclaim", "state", "rate", "delete", "set", "detach", "attach", "create", "identity"} {
-		if n.Has(k) {
-			what = append(what, k)
-		}
-	}
-	switch {
-	case len(what) != 1:
-		n.Problem("write one thing that happens: reclaim, state, rate, delete, set, detach, attach, create or identity")
-	case what[0] != "create" && what[0] != "identity" && e.ID == "":
-		n.Problem("id is missing: say to what it happens")
-	case e.By != "" && e.By != "outside" && e.By != "platform":
-		n.At("by", "write outside or platform, not %q", clip(string(e.By)))
-	}
-}
-
-func (e timelineEvent) event(start time.Time) fake.Event {
-	out := fake.Event{At: e.At.from(start), ID: string(e.ID), By: guard.How(e.By), State: string(e.State), Rate: e.Rate.rate(),
-		Delete: e.Delete, Detach: e.Detach, Attach: string(e.Attach), Identity: string(e.Identity)}
-	if r := e.Reclaim; r != nil {
-		out.Reclaim = &fake.Reclaim{Stop: r.stop, Lingers: r.lingers}
-	}
-	if e.Set != nil {
-		out.Set = e.Set.changes(start)
-	}
-	if e.Create != nil {
-		r := e.Create.resource(start)
-		if !e.Create.Created.set {
-			r.Created = out.At
-		}
-		out.Create = &r
-	}
-	return out
-}
-
-// reclaimPart is true, stop or {lingers: 63m}.
-type reclaimPart struct {
-	stop    bool
-	lingers time.Duration
-}
-
-// ReadNode implements configs.NodeReader.
-func (r *reclaimPart) ReadNode(n configs.Node) {
-	if b, ok := n.Bool(); ok && b {
-		return
-	}
-	if s, ok := n.Text(); ok {
-		if r.stop = s == "stop"; !r.stop {
-			n.Problem("write true, stop or {lingers: 63m}")
-		}
-		return
-	}
-	var keys struct {
-		Lingers span `yaml:"lingers"`
-	}
-	n.Decode(&keys)
-	r.lingers = keys.Lingers.Duration
-}
-
-type changesPart struct {
-	Name             *word           `yaml:"name"`
-	Tags             map[string]word `yaml:"tags"`
-	Created          *when           `yaml:"created"`
-	GPUs             *number         `yaml:"gpus"`
-	GPUModel         *word           `yaml:"gpu_model"`
-	SizeGB           *number         `yaml:"size_gb"`
-	Spot             *bool           `yaml:"spot"`
-	GoesWithInstance *bool           `yaml:"goes_with_instance"`
-	Protected        *words          `yaml:"protected"`
-	HideProtection   *bool           `yaml:"hide_protection"`
-	UsedBy           *words          `yaml:"used_by"`
-}
-
-func (c changesPart) changes(start time.Time) *fake.Changes {
-	out := &fake.Changes{Name: (*string)(c.Name), Tags: plainTags(c.Tags), GPUModel: (*string)(c.GPUModel), Spot: c.Spot,
-		GoesWithInstance: c.GoesWithInstance, Protected: (*[]string)(c.Protected), HideProtection: c.HideProtection, UsedBy: (*[]string)(c.UsedBy)}
-	if c.Created != nil {
-		at := c.Created.from(start)
-		out.Created = &at
-	}
-	if c.GPUs != nil {
-		out.GPUs = &c.GPUs.n
-	}
-	if c.SizeGB != nil {
-		size := int64(c.SizeGB.n)
-		out.SizeGB = &size
-	}
-	return out
-}
-
 type cloudFault struct {
 	node configs.Node
 	told bool // what is wrong with it
@@ -303,8 +204,8 @@ type cloudFaultKeys struct {
 
 var (
 	cloudCalls = []string{fake.CallAny, fake.CallList, fake.CallGet, fake.CallIdentity, fake.CallStop, fake.CallRelease,
-		fake.CallDelete, fake.CallProtection, fake.CallUnprotect, fake.CallTag}
-	laterCalls = []string{"signals", "snapshot"}
+		fake.CallDelete, fake.CallProtection, fake.CallUnprotect, fake.CallTag, fake.CallSignals}
+	laterCalls = []string{"snapshot"}
 )
 
 // callName reports what is wrong with the name of a provider's call.
@@ -438,9 +339,9 @@ func (a *account) build(start time.Time) fake.Script {
 	s := fake.Script{
 		Account: a.name, Start: start, Identity: string(a.Identity), IdentityKind: string(a.IdentityKind), Self: string(a.Self),
 		Currency: string(a.Currency), StopEffect: guard.StopEffect(a.StopEffect),
-		Billing:      fake.Billing{Granularity: a.Billing.Granularity.Duration, Minimum: a.Billing.Minimum.Duration},
-		Lag:          fake.Lag{Appears: a.Lag.Appears.Duration, Disappears: a.Lag.Disappears.Duration, State: a.Lag.State.Duration},
-		ReleaseTakes: a.ReleaseTakes.or(0), PageSize: a.PageSize.n, Scopes: a.Scopes,
+		Billing: fake.Billing{Granularity: a.Billing.Granularity.Duration, Minimum: a.Billing.Minimum.Duration},
+		Lag:     fake.Lag{Appears: a.Lag.Appears.Duration, Disappears: a.Lag.Disappears.Duration, State: a.Lag.State.Duration},
+		Egress:  a.Egress.traffic(), Ingress: a.Ingress.traffic(), ReleaseTakes: a.ReleaseTakes.or(0), PageSize: a.PageSize.n, Scopes: a.Scopes,
 	}
 	if a.ReleaseTakes.set && a.ReleaseTakes.Duration == 0 {
 		s.ReleaseTakes = fake.AtOnce

@@ -19,6 +19,8 @@ type expectation struct {
 	window   window
 	low      guard.Money // of spend
 	high     guard.Money
+	least    uint64 // of egress: bytes
+	most     uint64
 	is, not  []string
 	args     []string // of exit
 	exitIs   []int
@@ -27,21 +29,21 @@ type expectation struct {
 }
 
 type expectKeys struct {
-	Released     word          `yaml:"released"`
-	Gone         word          `yaml:"gone"`
-	State        word          `yaml:"state"`
-	Finding      word          `yaml:"finding"`
-	Closed       word          `yaml:"closed"`
-	Message      word          `yaml:"message"`
-	Posts        word          `yaml:"posts"`
-	Resource     word          `yaml:"resource"`
-	Calls        word          `yaml:"calls"`
-	CallsInOrder words         `yaml:"calls_in_order"`
-	Spend        word          `yaml:"spend"`
-	Lease        word          `yaml:"lease"`
-	Deadline     word          `yaml:"deadline"`
-	Exit         word          `yaml:"exit"`
-	Egress       configs.Later `yaml:"egress"`
+	Released     word  `yaml:"released"`
+	Gone         word  `yaml:"gone"`
+	State        word  `yaml:"state"`
+	Finding      word  `yaml:"finding"`
+	Closed       word  `yaml:"closed"`
+	Message      word  `yaml:"message"`
+	Posts        word  `yaml:"posts"`
+	Resource     word  `yaml:"resource"`
+	Calls        word  `yaml:"calls"`
+	CallsInOrder words `yaml:"calls_in_order"`
+	Spend        word  `yaml:"spend"`
+	Lease        word  `yaml:"lease"`
+	Deadline     word  `yaml:"deadline"`
+	Exit         word  `yaml:"exit"`
+	Egress       word  `yaml:"egress"`
 
 	ID        word         `yaml:"id"`
 	About     word         `yaml:"about"`
@@ -120,6 +122,7 @@ var mains = []struct{ key, beside string }{
 	{"closed", "id between by at count at_least at_most never"},
 	{"resource", "at by is not"},
 	{"spend", "at between unknown or_unknown"},
+	{"egress", "at between unknown"},
 	{"lease", "at has"},
 	{"exit", "at is user"},
 }
@@ -131,19 +134,23 @@ var (
 		orphan_image orphan_address orphan_filesystem reclaimed relaunched egress_spike price_changed price_unknown
 		unit_mismatch charge_mismatch renews_soon balance_low provider_reclaim signals_lost scope_blind
 		account_unreachable account_mismatch release_blocked release_stalled clock_jump
-		protect_ambiguous ceiling_reached ceiling_blind`)
+		protect_ambiguous ceiling_reached ceiling_blind phantom`)
 	builtFindings = []string{
 		string(guard.RuleExpired), string(guard.RuleBudgetWarning), string(guard.RuleBudgetExceeded), string(guard.RuleUnregistered),
 		string(guard.RuleReclaimed), string(guard.RuleOrphanVolume), string(guard.RulePriceUnknown), string(guard.RulePriceChanged),
 		string(guard.RuleUnitMismatch), string(guard.RuleScopeBlind), string(guard.RuleAccountUnreachable), string(guard.RuleAccountMismatch),
 		string(guard.RuleReleaseBlocked), string(guard.RuleReleaseStalled), string(guard.RuleClockJump), string(guard.RuleProtectAmbiguous),
 		string(guard.RuleCeilingReached), string(guard.RuleCeilingBlind), string(guard.RuleExpectedMissing),
+		string(guard.RuleIdleEmpty), string(guard.RuleIdleResident), string(guard.RuleIdleBlind), string(guard.RuleParked),
+		string(guard.RuleHung), string(guard.RuleUnderused), string(guard.RulePhantom), string(guard.RuleSignalsLost),
+		string(guard.RuleStoppedBilling), string(guard.RuleProvisioningLong), string(guard.RuleOrphanSnapshot), string(guard.RuleOrphanImage),
+		string(guard.RuleOrphanAddress), string(guard.RuleOrphanFilesystem), string(guard.RuleRelaunched), string(guard.RuleEgressSpike),
 	}
 	releaseStates = strings.Fields("none planned noticed intended issued blocked released withdrawn")
 	blockReasons  = []string{string(guard.BlockPermission), string(guard.BlockProtected), string(guard.BlockAccount), string(guard.BlockProvider),
 		string(guard.BlockNotSame), string(guard.BlockSurprise), string(guard.BlockClock), string(guard.BlockUnreadable)}
-	deadlineReasons = []string{string(guard.DeadlineExpiry), string(guard.DeadlineBudget), string(guard.DeadlineCeiling)}
-	laterReasons    = strings.Fields("team_budget off_hours idle")
+	deadlineReasons = []string{string(guard.DeadlineExpiry), string(guard.DeadlineBudget), string(guard.DeadlineCeiling), string(guard.DeadlineIdle)}
+	laterReasons    = strings.Fields("team_budget off_hours")
 	hows            = []string{string(guard.ByRelease), string(guard.ByReclaim), string(guard.ByOutside), string(guard.ByPlatform)}
 	leaseStatuses   = []string{string(guard.LeaseExpected), string(guard.LeaseActive), string(guard.LeaseStopped), string(guard.LeaseGone), string(guard.LeaseReleased)}
 )
@@ -196,7 +203,8 @@ func (e *expectation) check(start time.Time, length time.Duration) bool {
 		}
 	}
 	for _, id := range []struct{ key, value string }{{"released", string(e.Released)}, {"gone", string(e.Gone)}, {"state", string(e.State)},
-		{"resource", string(e.Resource)}, {"spend", string(e.Spend)}, {"lease", string(e.Lease)}, {"deadline", string(e.Deadline)}} {
+		{"resource", string(e.Resource)}, {"spend", string(e.Spend)}, {"lease", string(e.Lease)}, {"deadline", string(e.Deadline)},
+		{"egress", string(e.Egress)}} {
 		if _, _, fine := guard.ParseID(id.value); id.key == e.main && !fine {
 			wrong(id.key, "%q is not ACCOUNT/ID, such as lab/i-1", clip(id.value))
 		}
@@ -211,7 +219,7 @@ func (e *expectation) check(start time.Time, length time.Duration) bool {
 
 // times resolves the window or the moment.
 func (e *expectation) times(start time.Time, length time.Duration, wrong func(key, format string, args ...any)) {
-	if boolCount(!e.Between.IsZero() && e.main != "spend" && e.main != "deadline", e.By.set, e.At.set) > 1 {
+	if boolCount(!e.Between.IsZero() && e.main != "spend" && e.main != "egress" && e.main != "deadline", e.By.set, e.At.set) > 1 {
 		wrong(e.main, "write one of between, by and at")
 		return
 	}
@@ -224,6 +232,9 @@ func (e *expectation) times(start time.Time, length time.Duration, wrong func(ke
 	if e.Between.IsZero() {
 		if e.main == "deadline" && e.Reason == "" {
 			wrong(e.main, "between is missing: say when the deadline must be")
+		}
+		if e.main == "egress" && !e.Unknown {
+			wrong(e.main, `between is missing: write between: ["10GB", "11GB"], or unknown: true`)
 		}
 		if e.main == "spend" && !e.Unknown {
 			wrong(e.main, `between is missing: write between: ["2395 CNY", "2400 CNY"], or unknown: true`)
@@ -240,6 +251,15 @@ func (e *expectation) between(start time.Time, wrong func(key, format string, ar
 	items := e.Between.Items()
 	if len(items) != 2 {
 		wrong("between", "write two ends, such as [10h, 10h2m]")
+		return
+	}
+	if e.main == "egress" {
+		var low, high size
+		if items[0].Decode(&low) && items[1].Decode(&high) {
+			if e.least, e.most = uint64(low), uint64(high); e.least > e.most {
+				wrong("between", "write the smaller size first")
+			}
+		}
 		return
 	}
 	if e.main == "spend" {
@@ -371,7 +391,7 @@ func (e *expectation) String() string {
 	what := map[string]string{"released": string(e.Released), "gone": string(e.Gone), "state": string(e.State), "finding": string(e.Finding),
 		"closed": string(e.Closed), "message": string(e.Message), "posts": string(e.Posts), "resource": string(e.Resource),
 		"calls": string(e.Calls), "calls_in_order": strings.Join(e.CallsInOrder, ", "), "spend": string(e.Spend), "lease": string(e.Lease),
-		"deadline": string(e.Deadline), "exit": string(e.Exit)}
+		"deadline": string(e.Deadline), "exit": string(e.Exit), "egress": string(e.Egress)}
 	fmt.Fprintf(&b, "%s: %s", e.main, what[e.main])
 	for _, f := range e.node.Fields() {
 		if f.Key != e.main {

@@ -365,7 +365,7 @@ func windowOf(e yaml.MapSlice) stretch {
 	if by, ok := get(e, "by").(string); ok {
 		s.to = offset(by)
 	}
-	if b := list(get(e, "between")); len(b) == 2 && get(e, "spend") == nil && get(e, "deadline") == nil {
+	if b := list(get(e, "between")); len(b) == 2 && get(e, "spend") == nil && get(e, "egress") == nil && get(e, "deadline") == nil {
 		s.from, s.to = offset(b[0].(string)), offset(b[1].(string))
 	}
 	return s

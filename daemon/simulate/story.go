@@ -199,7 +199,7 @@ func (s *Story) references(root configs.Node) {
 	}
 	for _, e := range s.expect {
 		for key, id := range map[string]word{"released": e.Released, "gone": e.Gone, "state": e.State, "resource": e.Resource,
-			"spend": e.Spend, "lease": e.Lease, "deadline": e.Deadline, "id": e.ID, "about": e.About} {
+			"spend": e.Spend, "lease": e.Lease, "deadline": e.Deadline, "egress": e.Egress, "id": e.ID, "about": e.About} {
 			about(e.node, key, string(id))
 		}
 	}

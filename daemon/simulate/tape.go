@@ -77,7 +77,7 @@ type taped struct {
 // Put implements store.Writer.
 func (t *taped) Put(table, key string, value []byte) error {
 	switch table {
-	case "observed", "leases", "plans", "findings", "findings_closed", "releases", "releases_ended", "outbox", "outbox_sent":
+	case "observed", "leases", "plans", "findings", "findings_closed", "releases", "releases_ended", "outbox", "outbox_sent", "egress":
 		*t.writes = append(*t.writes, write{table, key, append([]byte{}, value...)})
 	}
 	return t.Writer.Put(table, key, value)
@@ -109,6 +109,7 @@ type ledgerBook struct {
 	leases   map[string]versions[guard.Lease]    // by resource, ACCOUNT/ID
 	plans    map[string]versions[guard.Plan]     // by lease
 	releases map[string]versions[guard.Release]  // by target, ACCOUNT/ID
+	egress   map[string]versions[guard.Egress]   // by ACCOUNT/ID
 	gone     map[string]versions[guard.Observed] // by ACCOUNT/ID: when it was found gone
 	seen     map[string]string                   // by key: what was last said of it
 	opened   map[string]bool                     // findings told, by ID
@@ -118,7 +119,7 @@ type ledgerBook struct {
 
 func newLedgerBook() ledgerBook {
 	return ledgerBook{leases: map[string]versions[guard.Lease]{}, plans: map[string]versions[guard.Plan]{},
-		releases: map[string]versions[guard.Release]{}, gone: map[string]versions[guard.Observed]{},
+		releases: map[string]versions[guard.Release]{}, gone: map[string]versions[guard.Observed]{}, egress: map[string]versions[guard.Egress]{},
 		seen: map[string]string{}, opened: map[string]bool{}, subject: map[string]string{}, queued: map[string]bool{}}
 }
 
@@ -137,6 +138,11 @@ func (r *runner) durable(l *life, w write) {
 	case "plans":
 		if p, ok := record[guard.Plan](r, w); ok {
 			r.ledger.plans[p.Lease] = append(r.ledger.plans[p.Lease], version[guard.Plan]{at, p})
+		}
+	case "egress":
+		if x, ok := record[guard.Egress](r, w); ok {
+			id := x.Resource.String()
+			r.ledger.egress[id] = append(r.ledger.egress[id], version[guard.Egress]{at, guard.Egress{Sent: x.Sent, At: x.At}})
 		}
 	case "findings", "findings_closed":
 		if f, ok := record[guard.Finding](r, w); ok {

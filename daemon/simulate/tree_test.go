@@ -46,7 +46,7 @@ func (tr *tree) play(t *testing.T) (*simulate.Result, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := simulate.Parse(text, "varied.yaml", nil)
+	s, err := simulate.Parse(text, "../../configs/scenarios/varied.yaml", nil)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -263,7 +263,7 @@ func (tr *tree) exchange(to string, times int64) {
 	}
 	tr.texts(func(path []string, s string) string {
 		switch last := path[len(path)-1]; {
-		case last == "amount":
+		case last == "amount", last == "upto":
 			return scaled(s)
 		case last == "currency":
 			return currency(s)

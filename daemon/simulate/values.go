@@ -3,6 +3,7 @@ package simulate
 import (
 	"errors"
 	"fmt"
+	"math/big"
 	"regexp"
 	"strconv"
 	"strings"
@@ -165,6 +166,28 @@ func (a *amount) UnmarshalText(b []byte) error {
 		return fmt.Errorf("%q is not an amount: write it with its currency, such as \"2400 CNY\"", clip(string(b)))
 	}
 	return nil
+}
+
+// size is a number of bytes: "10GB", "1.5 TiB", "800 B".
+type size uint64
+
+var (
+	sized   = regexp.MustCompile(`^\s*(\d{1,15}(?:\.\d{1,9})?)\s*([A-Za-z]+)\s*$`)
+	factors = map[string]int64{"b": 1, "kb": 1e3, "mb": 1e6, "gb": guard.GB, "tb": 1e12, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+)
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *size) UnmarshalText(b []byte) error {
+	m := sized.FindStringSubmatch(string(b))
+	if m != nil && factors[strings.ToLower(m[2])] > 0 {
+		n, _ := new(big.Rat).SetString(m[1])
+		n.Mul(n, big.NewRat(factors[strings.ToLower(m[2])], 1))
+		if v := new(big.Int).Quo(n.Num(), n.Denom()); v.IsUint64() {
+			*s = size(v.Uint64())
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is not a size: write it with its unit, such as \"10GB\"", clip(string(b)))
 }
 
 // number is a whole number from 0 on; set tells that the file has it.
