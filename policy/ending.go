@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"time"
 
 	"guard"
 )
@@ -92,7 +91,7 @@ func (f Facts) Calmed() string {
 		return "nothing tells any more whether it works"
 	case ok && !a.Idle.On() && !a.Worked.IsZero():
 		return fmt.Sprintf("it works again: %s at %s", a.Work, f.stamp(a.Worked))
-	case ok && a.Idle.On() && f.At.Sub(a.Idle.Since) < time.Hour:
+	case ok && f.Release != nil && a.Idle.Since.After(f.Release.PlannedAt):
 		return "it is quiet only since " + f.stamp(a.Idle.Since)
 	}
 	return "nothing calls for it any more"

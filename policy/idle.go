@@ -22,27 +22,37 @@ func idleBlind(r Rules, f Facts) Outcome {
 	return idle(r, f, activity.Blind, guess{Judgement: r.IdleBlind, rule: guard.RuleIdleBlind, what: "idle", how: ", and nobody tells what is loaded"})
 }
 
-// idle judges one sort of idle. A person's hold counts as work.
+// idle judges one sort of idle. What sort it is must have settled, but for what goes
+// right at its beginning: as long as what is loaded comes and goes it counts as not
+// known, and a stop that is planned waits. A person's hold counts as work.
 func idle(r Rules, f Facts, sort activity.Quiet, g guess) Outcome {
 	a, ok := f.sampled()
 	if !ok || !a.Idle.On() {
 		return Outcome{}
 	}
-	if a.Sort != sort {
-		return Outcome{Next: f.after(a.Sorted.Add(settles))}
+	settled := a.Sorted.Add(settles)
+	if early := a.Sorted.Sub(a.Idle.Since) <= leastQuiet; !early && f.At.Before(settled) {
+		if sort != activity.Blind {
+			return Outcome{Next: settled, Doubt: fmt.Sprintf("what is loaded on it has changed at %s (%s now)", f.stamp(a.Sorted), a.Sort)}
+		}
+		g.how = ", and what is loaded comes and goes"
+	} else if a.Sort != sort {
+		return Outcome{}
 	}
 	if f.Lease != nil {
 		if held := f.Lease.HeldUntil(f.At); !held.IsZero() {
 			return Outcome{Next: held}
 		}
 	}
-	g.span, g.sorted = f.unheld(a.Idle), a.Sorted
+	g.span = f.unheld(a.Idle)
 	g.lines = f.window()
 	if a.Held && sort == activity.Resident {
 		g.how = ", with memory held and no process alive that holds it"
 	}
 	g.wastes, _ = f.hourly()
-	return g.judge(r, f)
+	out := g.judge(r, f)
+	out.Next = earliest(out.Next, f.after(settled))
+	return out
 }
 
 // unheld is what counts of a condition: a hold that has ended began it anew.

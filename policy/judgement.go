@@ -33,8 +33,8 @@ const (
 	// leastQuiet is what is never worth a notice, however long the grace is that a stop
 	// wants before it.
 	leastQuiet = 10 * time.Minute
-	// settles is how long another sort of idle lasts before the finding of the one
-	// before is over.
+	// settles is how long another sort of idle lasts before it counts, and the finding of
+	// the one before is over.
 	settles = 30 * time.Minute
 	// again is how soon what cannot be judged, or is about to be, is looked at again.
 	again = time.Minute
@@ -72,8 +72,6 @@ type guess struct {
 	span activity.Span
 	// patchy: it is a sum of stretches, so that it need not be seen as a whole.
 	patchy bool
-	// sorted is since when it has been of this sort, where that can change.
-	sorted time.Time
 	// what it is, as in "idle since 13:00, with nothing loaded", of which how is the end.
 	what, how string
 	lines     []string
@@ -210,13 +208,9 @@ func (f Facts) later(t time.Time) time.Time {
 }
 
 // due is when a stop is due: after its time, after notice that people took in, after a
-// veto and, where guard was away, after fresh notice (law 8); and once it has been of
-// this sort for as long as a warning takes.
+// veto and, where guard was away, after fresh notice (law 8).
 func (g guess) due(f Facts, grace time.Duration, acts bool) time.Time {
 	due, _ := f.Activity.Reached(g.span, g.act(grace), f.At)
-	if t := g.sorted.Add(g.Warn); !g.sorted.IsZero() && t.After(due) {
-		due = t
-	}
 	if v := f.vetoed(g.rule); v != nil && v.Until.After(due) {
 		due = v.Until
 	}

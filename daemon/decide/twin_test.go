@@ -13,6 +13,7 @@ import (
 	"guard"
 	"guard/daemon/decide"
 	"guard/policy"
+	"guard/policy/activity"
 	"guard/policy/presence"
 	"guard/providers"
 	"guard/store"
@@ -33,13 +34,15 @@ type twins struct {
 	at          guard.Instant
 	belief      presence.Belief // but for its instant
 	next        guard.Instant
+	eyes        map[string]activity.State // what samples tell, by key
+	stirred     []string                  // whose changed, in order; its length is the version
 }
 
 // TestAsAFullPass: whatever happens to the ledger, and whenever the loop runs, it
 // writes what it would write if it judged everything.
 func TestAsAFullPass(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := &twins{t: rt, at: guard.Instant{Wall: zero, Elapsed: time.Hour}}
+		w := &twins{t: rt, at: guard.Instant{Wall: zero, Elapsed: time.Hour}, eyes: map[string]activity.State{}}
 		w.next = w.at
 		w.some, w.every = newTwin(t, w), newTwin(t, w)
 		w.change(fleet)
@@ -88,7 +91,12 @@ func newTwin(t *testing.T, w *twins) twin {
 	}
 	return twin{l, decide.New(decide.Config{Ledger: l, Rules: policy.DefaultRules(), Channels: []string{"log"},
 		Accounts: []*providers.Account{account("lab", guard.Enforce), account("eye", guard.Observe)},
-		Clock:    func() presence.Belief { return w.belief }})}
+		Activity: func(key string) (activity.State, bool) { s, ok := w.eyes[key]; return s, ok },
+		Stirred: func(since uint64) ([]string, bool, uint64) {
+			now := uint64(len(w.stirred))
+			return w.stirred[min(since, now):], rapid.IntRange(0, 9).Draw(w.t, "all") == 0, now
+		},
+		Clock: func() presence.Belief { return w.belief }})}
 }
 
 func (w *twins) change(fn func(tx *store.Tx) error) {
@@ -216,7 +224,7 @@ func (w *twins) rate() guard.Rate {
 
 // draw draws one change of the ledger by somebody else.
 func (w *twins) draw() func(tx *store.Tx) error {
-	switch w.some1("what", "observed", "observed", "observed", "metered", "metered", "lease", "lease", "plan", "plan", "release", "stuck", "account", "scope", "clock", "gone", "mute", "mute", "expected", "expected", "stray") {
+	switch w.some1("what", "observed", "observed", "observed", "metered", "metered", "lease", "lease", "plan", "plan", "release", "stuck", "account", "scope", "clock", "gone", "mute", "mute", "activity", "activity", "activity", "expected", "expected", "stray") {
 	case "observed":
 		return w.observed()
 	case "metered":
@@ -231,6 +239,8 @@ func (w *twins) draw() func(tx *store.Tx) error {
 		return w.stuck()
 	case "mute":
 		return w.mute()
+	case "activity":
+		return w.activity()
 	case "expected":
 		return w.expected()
 	case "stray":
@@ -286,12 +296,38 @@ func (w *twins) observed() func(tx *store.Tx) error {
 func (w *twins) mute() func(tx *store.Tx) error {
 	m := guard.Mute{Subject: w.resource().String(), Kind: guard.Snooze, Until: w.moment("until"), By: "ana", Since: w.at.Wall}
 	if w.maybe("veto") {
-		m.Kind, m.Rule = guard.Veto, guard.Rule(w.some1("rule", "expired", "budget_exceeded", "unregistered", "orphan_volume"))
+		m.Kind, m.Rule = guard.Veto, guard.Rule(w.some1("rule", "expired", "budget_exceeded", "idle_empty", "parked", "unregistered", "orphan_volume"))
 	}
 	if w.maybe("lifted") {
 		return func(tx *store.Tx) error { return tx.Mutes.Delete(m.Key()) }
 	}
 	return func(tx *store.Tx) error { return tx.Mutes.Put(m) }
+}
+
+// activity is what samples tell of an instance from now on, or that they tell nothing
+// new, or that there are none.
+func (w *twins) activity() func(tx *store.Tx) error {
+	key := w.instance().Key()
+	w.stirred = append(w.stirred, key)
+	if w.maybe("nothing") {
+		delete(w.eyes, key)
+		return func(*store.Tx) error { return nil }
+	}
+	at := w.at.Wall.Add(-rapid.SampledFrom([]time.Duration{0, 30 * time.Second, 4 * time.Minute}).Draw(w.t, "age"))
+	s := activity.State{At: at, Heard: at, Interval: rapid.SampledFrom([]time.Duration{time.Minute, time.Hour}).Draw(w.t, "interval"), Source: "agent",
+		Basis: guard.Basis(w.some1("basis", "summary", "summary", "instant")), BootAt: w.moment("booted"),
+		Sort: activity.Quiet(w.some1("sort", "empty", "empty", "resident", "blind")), Sorted: w.moment("sorted"), Unused: []int{1}}
+	for _, x := range []*activity.Span{&s.Idle, &s.GPUsQuiet, &s.Parked, &s.Hung, &s.Phantom, &s.Underused, &s.Lost} {
+		since := at.Add(-rapid.SampledFrom([]time.Duration{0, time.Minute, 25 * time.Minute, 35 * time.Minute, 70 * time.Minute, 4 * time.Hour}).Draw(w.t, "since"))
+		if w.maybe("holds") {
+			*x = activity.Span{Since: since, End: at, Seen: at.Sub(since) * time.Duration(rapid.SampledFrom([]int{10, 10, 9, 7}).Draw(w.t, "seen")) / 10, Why: "so it is"}
+		}
+	}
+	if w.maybe("worked") {
+		s.Worked, s.Work = at, "gpu 93 %"
+	}
+	w.eyes[key] = s
+	return func(*store.Tx) error { return nil }
 }
 
 // expected is the lease of what nobody has seen, of which a person may say that it is
