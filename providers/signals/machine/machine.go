@@ -75,7 +75,7 @@ func grown(was, is float64) float64 {
 // matches a whole name, in the syntax of Go and of PromQL.
 const Virtual = `lo|docker.*|veth.*|br[-0-9].*|virbr.*|vnet.*|cni.*|cbr.*|cali.*|cilium.*|lxc.*|lxd.*|flannel.*|weave.*|kube.*|nodelocaldns|tunl.*|tun[0-9].*|tap.*|wg.*|tailscale.*|zt.*|vxlan.*|geneve.*|genev_.*|gre.*|sit.*|ip6tnl.*|ipvl.*|macv.*|dummy.*|ifb.*|bond.*|team.*|vlan.*|.*[.][0-9]+`
 
-// Virtuals of disks, in the same way: what lies on whole disks, or in memory.
+// VirtualDisks matches, in the same way, disks that lie on whole ones or in memory.
 const VirtualDisks = `(ram|loop|fd|sr|dm-|md|zram|nbd).*`
 
 var (

@@ -85,13 +85,11 @@ func (c Config) run(ctx context.Context, addr string) (string, error) {
 	if err != nil {
 		return "", c.refused(ctx, checked, err)
 	}
-	client := ssh.NewClient(peer, channels, requests)
-	defer client.Close()
+	client := ssh.NewClient(peer, channels, requests) // it closes with conn
 	session, err := client.NewSession()
 	if err != nil {
 		return "", unreachable(ctx, err)
 	}
-	defer session.Close()
 	out, err := session.StdoutPipe()
 	if err != nil {
 		return "", unreachable(ctx, err)
