@@ -84,19 +84,16 @@ func bytesFor(m, perGB guard.Money) uint64 {
 }
 
 // judge tells whether the last hour, and the last day, are a spike. One that was told
-// goes on until it is down to half.
+// goes on until it is down to half, and does not count towards the next.
 func (s spike) judge() (hour, day bool) {
-	sentHour, sentDay := s.billed(s.Hour, time.Hour), s.billed(s.Day, 24*time.Hour)
 	if s.Flagged {
-		hour = sentHour >= s.hour/2 && (!s.Enough || s.Hour > 2*s.Median)
-		return hour, !hour && sentDay >= s.day/2 && sentHour >= s.day/48 && (!s.Enough || s.Day > s.MaxDay)
+		paidHour, paidDay := s.billed(s.Hour, time.Hour), s.billed(s.Day, 24*time.Hour)
+		hour = paidHour >= s.hour/2 && (!s.Enough || s.Hour > 2*s.Median)
+		return hour, !hour && paidDay >= s.day/2 && paidHour >= s.day/48 && (!s.Enough || s.Day > s.MaxDay)
 	}
 	usual := max(s.P99, s.SameHour)
-	hour = s.Enough && sentHour >= s.hour && s.Hour > 4*s.Median && s.Hour > usual+usual/2
-	day = sentDay >= s.day && (!s.Enough || s.Day > 2*s.MaxDay)
-	if !s.Enough {
-		hour = sentHour >= s.hour
-	}
+	hour = s.billed(s.NewHour, time.Hour) >= s.hour && (!s.Enough || s.NewHour > 4*s.Median && s.NewHour > usual+usual/2)
+	day = s.billed(s.NewDay, 24*time.Hour) >= s.day && (!s.Enough || s.NewDay > 2*s.MaxDay)
 	return hour, day
 }
 

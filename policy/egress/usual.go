@@ -9,9 +9,10 @@ import (
 
 // Usual is what a resource sends of late, beside what it usually sends; in bytes.
 type Usual struct {
-	// Hour and Day are what it sent in the last hour and the last 24, HourIn and DayIn
-	// what it received.
-	Hour, Day, HourIn, DayIn uint64
+	// Hour and Day are what it sent in the last hour and the last 24.
+	Hour, Day uint64
+	// NewHour and NewDay are what of it no spike was told of.
+	NewHour, NewDay uint64
 	// Median and P99 are of the hours of the last seven days before, SameHour the most in
 	// one of the hours at about the same time of day, MaxDay the most in 24 hours in a
 	// row. What a spike was told of is no part of them.
@@ -73,9 +74,15 @@ func Look(rec guard.Egress, at time.Time) Usual {
 		if b.From.Before(at.Add(-day)) {
 			continue
 		}
-		u.Day, u.DayIn = sum(u.Day, b.Sent), sum(u.DayIn, b.In)
-		if !b.From.Before(at.Add(-time.Hour)) {
-			u.Hour, u.HourIn = sum(u.Hour, b.Sent), sum(u.HourIn, b.In)
+		hour := !b.From.Before(at.Add(-time.Hour))
+		if u.Day = sum(u.Day, b.Sent); hour {
+			u.Hour = sum(u.Hour, b.Sent)
+		}
+		if b.Flagged {
+			continue
+		}
+		if u.NewDay = sum(u.NewDay, b.Sent); hour {
+			u.NewHour = sum(u.NewHour, b.Sent)
 		}
 	}
 	if n := len(rec.Buckets); n > 0 {
