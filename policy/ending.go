@@ -20,6 +20,9 @@ type Ending struct {
 // judged by samples is over only when they say so: a hole in them, or too few of them,
 // opens no second one afterwards.
 func Ends(r Rules, f Facts, o guard.Finding) Ending {
+	if orphanKind(o.Rule) != "" && f.live() && f.Needed() != "" {
+		return Ending{Why: Upper(f.Needed()) + "."}
+	}
 	if !bySamples(o.Rule) || !f.live() {
 		return Ending{Quiet: EndsQuietly(o)}
 	}

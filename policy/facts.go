@@ -39,6 +39,9 @@ type Facts struct {
 	// it, one amount a currency; BurnAtLeast tells that a part has no known price.
 	Burn        []guard.Money
 	BurnAtLeast bool
+	// ReclaimTold is, for one that the provider took back, when people were last told of
+	// such a one in its account; zero: not yet.
+	ReclaimTold time.Time
 	// Ended are, for an instance that nobody registered, those that it may have been
 	// started in the place of.
 	Ended []Ended

@@ -66,8 +66,12 @@ func Grouped(fs []guard.Finding, at time.Time) guard.Message {
 		Title: fmt.Sprintf("%s: %d × %s", fs[0].Resource.Account, len(fs), groupWord(fs[0].Rule))}
 	for _, f := range fs {
 		m.About = append(m.About, f.Resource)
-		m.Lines = append(m.Lines, f.Title)
 		m.Urgent = m.Urgent || f.Urgent
+	}
+	if m.Lines = legion(fs, at); m.Lines == nil {
+		for _, f := range fs {
+			m.Lines = append(m.Lines, f.Title)
+		}
 	}
 	if total := wasted(fs); total != "" {
 		m.Lines = append(m.Lines, "Together they bill "+total+" per hour, as far as is known.")
@@ -85,14 +89,20 @@ func groupWord(r guard.Rule) string {
 		return "an instance that nobody registered"
 	case guard.RuleReclaimed:
 		return "an instance that the provider took back"
-	case guard.RuleOrphanVolume:
-		return "a disk left behind"
+	case guard.RuleStoppedBilling:
+		return "an instance that does not run and bills"
+	}
+	if kind := orphanKind(r); kind != "" {
+		return article(orphanWords[kind]) + " " + orphanWords[kind] + " left behind"
 	}
 	return string(r)
 }
 
-// wasted sums what findings cost per hour, by currency.
-func wasted(fs []guard.Finding) string {
+// wasted is what findings cost per hour together, in words.
+func wasted(fs []guard.Finding) string { return amounts(wastes(fs)) }
+
+// wastes sums what findings cost per hour, by currency.
+func wastes(fs []guard.Finding) []guard.Money {
 	var totals []guard.Money
 next:
 	for _, f := range fs {
@@ -107,5 +117,5 @@ next:
 		}
 		totals = append(totals, f.Wastes)
 	}
-	return amounts(totals)
+	return totals
 }

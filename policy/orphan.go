@@ -178,8 +178,8 @@ func (l left) lines(f Facts) []string {
 	return lines
 }
 
-// MadeBy is the name of the fact that tells who else keeps what is left behind.
-const MadeBy = "made by"
+// madeBy is the name of the fact that tells who else keeps what is left behind.
+const madeBy = "made by"
 
 func (l left) facts(f Facts, conf Orphan, due time.Time) []guard.Fact {
 	facts := []guard.Fact{{Name: "orphaned", Value: l.why, Source: "ledger", At: l.since}}
@@ -190,7 +190,7 @@ func (l left) facts(f Facts, conf Orphan, due time.Time) []guard.Fact {
 	facts = append(facts, guard.Fact{Name: "purpose", Value: orNone(f.purpose(c)), Source: "ledger", At: f.At},
 		guard.Fact{Name: "owner", Value: orNone(f.owner(c)), Source: "ledger", At: f.At})
 	if l.made != "" {
-		facts = append(facts, guard.Fact{Name: MadeBy, Value: l.made, Source: "provider", At: f.Observed.Seen})
+		facts = append(facts, guard.Fact{Name: madeBy, Value: l.made, Source: "provider", At: f.Observed.Seen})
 	}
 	if conf.Then == guard.ActRelease && l.keeps(f, conf) == "" {
 		facts = append(facts, guard.Fact{Name: "due", Value: f.stamp(due), Source: "rule " + string(orphanRules[f.Resource().Kind]), At: f.At})

@@ -55,11 +55,12 @@ func reclaimed(_ Rules, f Facts) Outcome {
 		lines = append(lines, fmt.Sprintf("Spent until then: %s.", spent))
 	}
 	v.Stages = []Stage{{Name: "reclaimed", Title: fmt.Sprintf("%s: %s", f.name(), title), Lines: lines}}
+	next := f.after(f.ReclaimTold.Add(reclaimedApart))
 	if o.Gone == nil {
-		return Outcome{Verdicts: []Verdict{v}}
+		return Outcome{Verdicts: []Verdict{v}, Next: next}
 	}
 	v.Facts = append(v.Facts, guard.Fact{Name: "proof", Value: o.Gone.Proof, Source: "provider", At: o.Gone.ProvenAt})
-	return Outcome{Verdicts: []Verdict{v}, Next: o.Gone.ProvenAt.Add(reclaimedFor)}
+	return Outcome{Verdicts: []Verdict{v}, Next: earliest(next, o.Gone.ProvenAt.Add(reclaimedFor))}
 }
 
 // staying is what may outlive the instance.

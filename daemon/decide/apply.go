@@ -33,6 +33,10 @@ type job struct {
 	subjects []judged
 	rule     guard.Rule // what they share; "" for one alone
 	booking  bool
+	// cover is what is said of those in later transactions, too, which are silent.
+	cover   []told
+	silent  bool
+	changes []change // of a group: what was judged of each
 }
 
 // compare judges what is due and returns those subjects in which something is to
@@ -79,11 +83,11 @@ func (l *Loop) compare(ctx context.Context, x *index, m moment) ([]job, error) {
 			}
 			name := string(rule) + "|" + s.account
 			g := groups[name]
-			g.rule, g.subjects = rule, append(g.subjects, judged{s, k})
+			g.rule, g.subjects, g.changes = rule, append(g.subjects, judged{s, k}), append(g.changes, c)
 			groups[name] = g
 		}
 		for _, name := range slices.Sorted(maps.Keys(groups)) {
-			jobs = append(jobs, shared(groups[name])...)
+			jobs = append(jobs, l.shared(groups[name], m.now)...)
 		}
 		jobs = append(jobs, bookings...)
 		x.judged = m.now
@@ -92,16 +96,24 @@ func (l *Loop) compare(ctx context.Context, x *index, m moment) ([]job, error) {
 	return jobs, err
 }
 
-// shared splits what may share messages: few are told on their own, many in
-// messages of as many as fit.
-func shared(g job) []job {
-	size, rule := most, g.rule
-	if len(g.subjects) <= few {
-		size, rule = 1, ""
+// shared splits what may share messages: few are told on their own, many in one
+// message, whatever fits into one transaction. That message goes with the first of
+// these: cut off behind it, the rest is found and told anew.
+func (l *Loop) shared(g job, at time.Time) []job {
+	spaced := g.rule == guard.RuleReclaimed
+	if n := len(g.subjects); n == 1 || n <= few && !spaced {
+		out := make([]job, n)
+		for i, s := range g.subjects {
+			out[i].subjects = []judged{s}
+		}
+		return out
 	}
 	var out []job
-	for chunk := range slices.Chunk(g.subjects, size) {
-		out = append(out, job{subjects: chunk, rule: rule})
+	for chunk := range slices.Chunk(g.subjects, most) {
+		out = append(out, job{subjects: chunk, rule: g.rule, silent: len(out) > 0})
+	}
+	if len(out) > 1 {
+		out[0].cover = l.merge(g.changes, at).told
 	}
 	return out
 }
@@ -259,7 +271,11 @@ func (l *Loop) apply(ctx context.Context, jobs []job, m moment) error {
 		if len(shared) == 0 {
 			return nil
 		}
-		return l.write(tx, l.merge(shared, m.now))
+		all := l.merge(shared, m.now)
+		if jobs[i].cover != nil || jobs[i].silent {
+			all.told = jobs[i].cover
+		}
+		return l.write(tx, all)
 	})
 	for _, name := range slices.Sorted(maps.Keys(kicks)) {
 		l.Kick(name)
@@ -279,7 +295,11 @@ func (l *Loop) merge(cs []change, at time.Time) change {
 	}
 	m := policy.Grouped(out.put, at)
 	out.told = []told{{cause: out.put[0].ID, stage: since(fmt.Sprintf("with %d more", len(cs)-1), at), message: m}}
-	out.entries = []guard.JournalEntry{{At: at, Who: "guard", Verb: "found", Subject: out.put[0].Resource.Account,
+	verb := "found"
+	if !out.put[0].Opened.Equal(at) {
+		verb = "told"
+	}
+	out.entries = []guard.JournalEntry{{At: at, Who: "guard", Verb: verb, Subject: out.put[0].Resource.Account,
 		Text: m.Title, Data: map[string]string{"rule": string(m.Rule), "count": fmt.Sprint(len(cs))}}}
 	return out
 }

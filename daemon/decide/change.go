@@ -39,7 +39,8 @@ func (c change) grouped() (guard.Rule, bool) {
 		return "", false
 	}
 	switch rule := c.put[0].Rule; rule {
-	case guard.RuleUnregistered, guard.RuleReclaimed, guard.RuleOrphanVolume:
+	case guard.RuleUnregistered, guard.RuleReclaimed, guard.RuleOrphanVolume, guard.RuleOrphanSnapshot, guard.RuleOrphanImage,
+		guard.RuleOrphanAddress, guard.RuleOrphanFilesystem, guard.RuleStoppedBilling:
 		return rule, true
 	}
 	return "", false
@@ -93,10 +94,12 @@ func (l *Loop) outlived(f policy.Facts, open []guard.Finding, c *change) {
 }
 
 // muted reports whether nothing is said of a verdict, because a person has snoozed
-// its subject. What is urgent is said, and so is the notice of a release (law 9).
+// its subject, or because people were told of its like a moment ago. What is urgent is said, and so is the notice of a release (law 9).
 func muted(f policy.Facts, v policy.Verdict) bool {
 	notice := v.Act != nil && (f.Release == nil || f.Release.NoticedAt.IsZero())
-	return f.Snoozed() && !v.Urgent && !notice
+	last := f.ReclaimTold
+	soon := v.Spaced > 0 && !last.IsZero() && !last.After(f.At) && f.At.Before(last.Add(v.Spaced))
+	return (soon || f.Snoozed()) && !v.Urgent && !notice
 }
 
 func (l *Loop) opened(f policy.Facts, v policy.Verdict, c *change, stages map[guard.Rule]string) {
@@ -166,7 +169,7 @@ func (l *Loop) still(f policy.Facts, v policy.Verdict, o guard.Finding, c *chang
 	if fresh {
 		o.Told = f.At
 		stages[v.Rule] = since(last.Name, f.At)
-		c.told = append(c.told, told{o.ID, stages[v.Rule], policy.Told(o, last, f.At), false})
+		c.told = append(c.told, told{o.ID, stages[v.Rule], policy.Told(o, last, f.At), v.Spaced > 0})
 		c.entries = append(c.entries, entry(f, "told", o.Rule, last.Title))
 	}
 	if again {
@@ -275,6 +278,11 @@ func (l *Loop) write(tx *store.Tx, c change) error {
 		}
 	}
 	for _, t := range c.told {
+		if t.message.Rule == guard.RuleReclaimed {
+			if err := tx.SetValue(reclaimValue(t.message.About[0].Account), t.message.CreatedAt); err != nil {
+				return err
+			}
+		}
 		for _, m := range policy.Copies(l.Channels, t.cause, t.stage, t.message) {
 			if err := tx.Queue(m); err != nil {
 				return err

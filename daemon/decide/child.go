@@ -185,3 +185,17 @@ func (x *index) goneKin(s *subject) []string {
 	slices.Sort(out)
 	return slices.Compact(out)
 }
+
+// reclaimValue is the ledger's value with when people were last told of a reclaim.
+func reclaimValue(account string) string { return "decide/reclaimed/" + account }
+
+// reclaims tells, of an instance that the provider took back, when people last heard of
+// such a one in its account.
+func reclaims(src source, f *policy.Facts) error {
+	o := f.Observed
+	if o == nil || o.Resource.Ended != guard.ByReclaim && (o.Gone == nil || o.Gone.How != guard.ByReclaim) {
+		return nil
+	}
+	_, err := src.value(reclaimValue(o.Resource.ID.Account), &f.ReclaimTold)
+	return err
+}

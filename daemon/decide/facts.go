@@ -25,19 +25,20 @@ type source struct {
 	mute     func(key string) (guard.Mute, bool, error)
 	byID     func(lease string) (guard.Lease, bool, error)
 	acked    func(message string) (time.Time, error)
+	value    func(name string, into any) (bool, error)
 	// unmuted: there is no mute at all, as most of the time.
 	unmuted bool
 }
 
 func fromTx(tx *store.Tx) source {
 	return source{observed: tx.Observed.Get, metered: tx.Metered.Get, egress: tx.Egress.Get, lease: tx.LeaseOf, plan: tx.Plans.Get,
-		release: tx.Releases.Get, account: tx.Accounts.Get, finding: tx.Findings.Get, mute: tx.Mutes.Get, byID: tx.Leases.Get, acked: tx.Acked}
+		release: tx.Releases.Get, account: tx.Accounts.Get, finding: tx.Findings.Get, mute: tx.Mutes.Get, byID: tx.Leases.Get, acked: tx.Acked, value: tx.Value}
 }
 
 func fromView(v *store.View) source {
 	muted, err := v.Mutes.Keys("")
 	return source{unmuted: err == nil && len(muted) == 0, observed: v.Observed.Get, metered: v.Metered.Get, egress: v.Egress.Get, lease: v.LeaseOf, plan: v.Plans.Get,
-		release: v.Releases.Get, account: v.Accounts.Get, finding: v.Findings.Get, mute: v.Mutes.Get, byID: v.Leases.Get, acked: v.Acked}
+		release: v.Releases.Get, account: v.Accounts.Get, finding: v.Findings.Get, mute: v.Mutes.Get, byID: v.Leases.Get, acked: v.Acked, value: v.Value}
 }
 
 // known is what of a subject's facts a transaction cannot read, since it may not
@@ -132,7 +133,7 @@ func (l *Loop) facts(src source, key string, account string, now time.Time) (pol
 	} else if ok {
 		f.Egress = &e
 	}
-	if err := errors.Join(child(src, &f), burn(src, &f)); err != nil {
+	if err := errors.Join(child(src, &f), burn(src, &f), reclaims(src, &f)); err != nil {
 		return f, err
 	}
 	if r, ok, err := src.release(key); err != nil {

@@ -1,0 +1,85 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"guard"
+)
+
+// manyOrphans is how many leftovers of one kind are told of one by one, at most: of more
+// people hear how old they are and what they cost.
+const manyOrphans = 10
+
+// ageGroup is of what is at least so old.
+type ageGroup struct {
+	from time.Duration
+	word string
+}
+
+// ages are the groups in which many leftovers are told of, the oldest first.
+var ages = []ageGroup{
+	{180 * 24 * time.Hour, "older than 180 days"},
+	{90 * 24 * time.Hour, "90 to 180 days old"},
+	{settled, "30 to 90 days old"},
+	{7 * 24 * time.Hour, "7 to 30 days old"},
+	{0, "younger than 7 days"},
+}
+
+// legion groups many leftovers by who keeps them and by age, with what each group costs a
+// month; nil where they are few, or something else.
+func legion(fs []guard.Finding, at time.Time) []string {
+	if len(fs) <= manyOrphans || orphanKind(fs[0].Rule) == "" {
+		return nil
+	}
+	groups := map[string][]guard.Finding{}
+	order := map[string]int{}
+	for _, f := range fs {
+		age := slices.IndexFunc(ages, func(a ageGroup) bool { return at.Sub(f.Since) >= a.from })
+		if age < 0 {
+			age = len(ages) - 1
+		}
+		name, rank := ages[age].word, age
+		if i := slices.IndexFunc(f.Facts, func(fact guard.Fact) bool { return fact.Name == madeBy }); i >= 0 {
+			who, _, _ := strings.Cut(f.Facts[i].Value, " made it")
+			name, rank = fmt.Sprintf("made by %s, %s", who, ages[age].word), rank+len(ages)
+		}
+		groups[name] = append(groups[name], f)
+		order[name] = rank
+	}
+	names := make([]string, 0, len(groups))
+	for name := range groups {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(order[a], order[b]), strings.Compare(a, b)) })
+	lines := make([]string, len(names))
+	for i, name := range names {
+		lines[i] = fmt.Sprintf("%d %s: %s.", len(groups[name]), name, monthlyOf(groups[name]))
+	}
+	return append(lines, "guard findings shows each of them.")
+}
+
+// monthlyOf is what findings cost a month together, and of how many that is not known.
+func monthlyOf(fs []guard.Finding) string {
+	unknown := 0
+	for _, f := range fs {
+		if !f.Wastes.IsSet() {
+			unknown++
+		}
+	}
+	const hours = 730
+	var parts []string
+	for _, m := range wastes(fs) {
+		parts = append(parts, m.Percent(hours*100).Round().String())
+	}
+	switch {
+	case len(parts) == 0:
+		return "what they cost is not known"
+	case unknown > 0:
+		return fmt.Sprintf("%s a month, and %d of an unknown price", strings.Join(parts, " + "), unknown)
+	}
+	return strings.Join(parts, " + ") + " a month"
+}
