@@ -98,8 +98,9 @@ func moves(total guard.Gauge) float64 { return max(256, 0.02*total.Or(0)) }
 // light is how much memory is next to none.
 func light(total guard.Gauge) float64 { return max(600, 0.01*total.Or(0)) }
 
-// look reads one GPU, and why it is not believed.
-func (k *gpu) look(b Busy, box Box, g guard.GPUSample, at time.Time) (look, reason) {
+// look reads one GPU, and why it is not believed. Memory that moves in the sample right
+// after work, as it does where a process ends, belongs to that work.
+func (k *gpu) look(b Busy, box Box, g guard.GPUSample, at time.Time, afterWork bool) (look, reason) {
 	l := look{mem: g.MemUsed, total: g.MemTotal, power: g.Power, limit: g.PowerLimit, mean: g.Util, util: greater(g.Util, g.UtilMax)}
 	if !l.limit.OK {
 		if w, ok := limitOf(box.GPUModel); ok {
@@ -125,7 +126,7 @@ func (k *gpu) look(b Busy, box Box, g guard.GPUSample, at time.Time) (look, reas
 		l.works, l.by, l.v = yes, byBusy, 100*g.Busy.V
 	case profiled && profile >= b.GPU:
 		l.works, l.by, l.v = yes, byProfile, profile
-	case l.moved:
+	case l.moved && !afterWork:
 		l.works, l.by, l.v = yes, byMemory, l.mem.V-k.Mem.V
 	case strong:
 		l.suspect, doubt = true, max(doubt, powerful)

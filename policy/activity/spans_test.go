@@ -84,7 +84,8 @@ func TestPower(t *testing.T) {
 // slow growth is, each time that it has come to that much.
 func TestMemoryMoves(t *testing.T) {
 	f := newFeed(t).give(30*time.Minute, each(mem(30_000))).give(30*time.Minute, each(mem(31_600))).quietFor(time.Hour)
-	f.give(time.Minute, one(0, mem(31_632))).quietFor(0)
+	f.give(time.Minute, one(0, mem(31_632))).quietFor(0).is("work", f.s.Work, "gpu memory moved by 1.6 GiB")
+	f.give(time.Minute, one(0, mem(20_000))).quietFor(time.Minute).give(time.Minute, one(0, mem(17))).quietFor(0) // right after work, and later
 	f = newFeed(t)
 	for i := range 60 {
 		f.give(time.Minute, one(0, mem(30_000+100*float64(i))))
@@ -197,8 +198,8 @@ func TestLines(t *testing.T) {
 	zone := time.FixedZone("CST", 8*3600)
 	f.is("lines", f.s.Lines(f.at.Add(20*time.Second), zone), []string{
 		"newest sample 20s ago (test, average each 1m), 97 % of the quiet window seen",
-		"last work 2026-03-02 08:31 CST: gpu memory moved by 59.6 GiB",
-		"last 1h10m: gpu at most 0 %, mean 0 %, power at most 72 W, memory 128 MiB, cpu at most 0.31 cores, net at most 1.0 kB/s, disk at most 0 B/s",
+		"last work 2026-03-02 08:30 CST: gpu 97 %",
+		"last 1h15m: gpu at most 0 %, mean 0 %, power at most 72 W, memory 128 MiB, cpu at most 0.31 cores, net at most 1.0 kB/s, disk at most 0 B/s",
 		"gpu ██████▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁",
 		"not believed: gpu 7 is not told of",
 	})
