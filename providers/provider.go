@@ -27,8 +27,9 @@ type Provider interface {
 	// exactly one Lookup for each id, in order; a failed call makes its lookups
 	// VerdictUnknown with the error, never absent.
 	Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup
-	// Release ends the thing for good. Nil means accepted, not done. Releasing
-	// what is gone already is nil too. It is never repeated inside the call:
+	// Release ends the thing for good, a disk or an image as well as an instance. Nil means
+	// accepted, not done. Releasing what is gone already is nil too. What cannot be ended
+	// because something uses it is guard.ErrConflict. It is never repeated inside the call:
 	// guard.ErrUncertain says that the outcome is not known.
 	Release(ctx context.Context, id guard.ResourceID, opt ReleaseOptions) error
 	// Truths are the adapter's declared facts.
@@ -64,6 +65,12 @@ type ScopeResult struct {
 type ReleaseOptions struct {
 	// Token is stable per release, for providers that take an idempotency token.
 	Token string
+	// Parent is what would start an instance again, a persistent spot request, as far as
+	// guard knows: it is cancelled first, and where it cannot be, nothing is ended.
+	Parent guard.ResourceID
+	// Group would start another in its place: an adapter that can takes the member out
+	// of it, so that none comes.
+	Group string
 }
 
 // Stopper can stop an instance and keep its disks.

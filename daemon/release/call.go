@@ -81,6 +81,9 @@ func (c *Caller) ready(ctx context.Context, pending map[string]call) ([]order, e
 			if ok {
 				o.lease = &le
 			}
+			if o.observed, _, err = v.Observed.Get(p.target.Key()); err != nil {
+				return err
+			}
 			out = append(out, o)
 		}
 		return nil
@@ -99,8 +102,18 @@ func (c *Caller) ready(ctx context.Context, pending map[string]call) ([]order, e
 
 // order is one call to make.
 type order struct {
-	release guard.Release
-	lease   *guard.Lease
+	release  guard.Release
+	lease    *guard.Lease
+	observed guard.Observed
+}
+
+// options go with the call: what would start it again goes first.
+func (o order) options() providers.ReleaseOptions {
+	opt := providers.ReleaseOptions{Token: o.release.ID, Group: o.observed.Resource.Group}
+	if parent := o.observed.Resource.Parent; parent.Kind == guard.SpotRequest {
+		opt.Parent = parent
+	}
+	return opt
 }
 
 // perform makes one call and records its outcome.
@@ -152,7 +165,7 @@ func (c *Caller) call(ctx context.Context, o order) error {
 		}
 		return c.Account.Stopper.Stop(ctx, r.Target) // adapters name the call and its subject
 	}
-	return c.Account.Provider.Release(ctx, r.Target, providers.ReleaseOptions{Token: r.ID})
+	return c.Account.Provider.Release(ctx, r.Target, o.options())
 }
 
 // outcome records what came of a call, inside its transaction.

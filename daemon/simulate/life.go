@@ -77,7 +77,7 @@ func (l *life) start(r *runner) error {
 		return err
 	}
 	l.daemon, err = daemon.New(l.ctx, daemon.Options{
-		Ledger: l.ledger, Config: c, Load: func() (*configs.Config, error) { return configs.Rehearse(r.rehearsal) },
+		Ledger: l.ledger, Samples: r.samples, Config: c, Load: func() (*configs.Config, error) { return configs.Rehearse(r.rehearsal) },
 		Factories: map[string]daemon.Factory{"fake": l.provider}, Channels: l.channels,
 		Boot: "simulated", Parallel: 1, Now: r.instant, Log: r.log, Version: "simulated",
 	})
@@ -144,7 +144,7 @@ func (g gate) RoundTrip(req *http.Request) (*http.Response, error) {
 func ending(req *http.Request) (id string, ok bool) {
 	parts := strings.Split(strings.TrimPrefix(req.URL.EscapedPath(), "/v1/"), "/")
 	switch {
-	case req.Method == http.MethodDelete && len(parts) == 2:
+	case req.Method == http.MethodDelete && (len(parts) == 2 || len(parts) == 4 && parts[2] == "group"):
 	case req.Method == http.MethodPost && len(parts) == 3 && parts[2] == "stop":
 	default:
 		return "", false

@@ -21,6 +21,10 @@ func blockOf(err error) guard.BlockReason {
 	return ""
 }
 
+// inUse is the first wait after a leftover is refused because something uses it; each is
+// twice the one before, up to a day.
+const inUse = time.Minute
+
 // wait is how long after the n-th failure in a row (from 1) the next try comes:
 // 15 s, 30 s, then a minute, for ever. The provider's own hint lengthens it and
 // never shortens it.
@@ -36,6 +40,16 @@ func wait(n int, err error) time.Duration {
 		d = hint
 	}
 	return d
+}
+
+// waitOf is wait, but for a leftover that something still uses: it may for long, and
+// asking every minute helps nobody.
+func waitOf(r guard.Release, err error) time.Duration {
+	d := wait(r.Failures, err)
+	if r.Cause != guard.CauseOrphan || !errors.Is(err, guard.ErrConflict) {
+		return d
+	}
+	return max(d, min(inUse<<min(max(r.Failures-1, 0), 16), pageSlow))
 }
 
 // recheck is how long a blocked release waits before guard looks whether the

@@ -437,7 +437,7 @@ func (s *stepper) accepted(why string) {
 func (s *stepper) failed(err error) {
 	s.r.Failures++
 	s.r.LastError = text(err)
-	s.r.NextAt = s.in.At.Add(wait(s.r.Failures, err))
+	s.r.NextAt = s.in.At.Add(waitOf(s.r, err))
 	s.out.Failing = s.r.Failures == ManyFailures
 }
 

@@ -158,6 +158,9 @@ func keep(r guard.Release) string {
 	if r.Cause == guard.CauseIdle {
 		return fmt.Sprintf("guard hold %s --for 4h", r.Target)
 	}
+	if r.Cause.Judgement() {
+		return fmt.Sprintf("guard veto %s", r.Target)
+	}
 	return fmt.Sprintf("guard extend %s --by 2h", r.Target)
 }
 

@@ -221,9 +221,19 @@ func (p *Provider) get(ctx context.Context, ids []guard.ResourceID) []guard.Look
 	return out
 }
 
-// Release implements providers.Provider.
-func (p *Provider) Release(ctx context.Context, id guard.ResourceID, _ providers.ReleaseOptions) error {
-	err := p.write(ctx, http.MethodDelete, nil, id)
+// Release implements providers.Provider. A spot request that would start the instance
+// again goes first, and a member of a group goes through that.
+func (p *Provider) Release(ctx context.Context, id guard.ResourceID, opt providers.ReleaseOptions) error {
+	if request := opt.Parent; request.Kind == guard.SpotRequest {
+		if err := p.write(ctx, http.MethodDelete, nil, request); err != nil && !errors.Is(err, guard.ErrNotFound) {
+			return p.says("cancel the spot request "+request.ID+" of", id, err)
+		}
+	}
+	path := []string{}
+	if opt.Group != "" {
+		path = append(path, "group", opt.Group)
+	}
+	err := p.write(ctx, http.MethodDelete, nil, id, path...)
 	if errors.Is(err, guard.ErrNotFound) {
 		return nil // gone already
 	}

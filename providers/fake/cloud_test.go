@@ -316,8 +316,56 @@ func TestRelaunch(t *testing.T) {
 	s.want("without its request", s.states(9*time.Hour, guard.Instance), states{})
 	s.want("a request's end is a release", len(s.c.CallsOf(CallRelease, "sir-1")), 1)
 
+	s = tell(t, spot("spot_request"))
+	id := s.c.ID(guard.Instance, "i-1")
+	_ = s.p.Release(s.at(0), id, providers.ReleaseOptions{Parent: s.c.ID(guard.SpotRequest, "sir-1")})
+	s.want("with its request", s.states(9*time.Hour, guard.Instance), states{})
+	var order []string
+	for _, call := range s.c.CallsOf(CallRelease, "") {
+		order = append(order, call.IDs...)
+	}
+	s.want("the request first", order, []string{"sir-1", "i-1"})
+
+	s = tell(t, spot("spot_request"))
+	s.c.Fault(Fault{Call: CallRelease, ID: "sir-1", Reply: Reply{Status: 403}})
+	err := s.p.Release(s.at(0), id, providers.ReleaseOptions{Parent: s.c.ID(guard.SpotRequest, "sir-1")})
+	s.want("refused", errors.Is(err, guard.ErrPermission), true)
+	s.want("and so is its instance", len(s.c.CallsOf(CallRelease, "i-1")), 0)
+
+	sc := spot("spot_request")
+	sc.Resources = sc.Resources[1:]
+	s = tell(t, sc)
+	_ = s.p.Release(s.at(0), id, providers.ReleaseOptions{Parent: s.c.ID(guard.SpotRequest, "sir-1")})
+	s.want("of a request that is only told of", s.states(9*time.Hour, guard.Instance), states{})
+
+	s = tell(t, spot("group"))
+	s.want("its group", s.get(0, guard.Instance, "i-1").Resource.Group, "sir-1")
+	_ = s.p.Release(s.at(0), id, providers.ReleaseOptions{Group: "sir-1"})
+	s.want("through its group", s.states(9*time.Hour, guard.Instance), states{})
+	s.want("one call", len(s.c.CallsOf(CallRelease, "i-1")), 1)
+
 	s = tell(t, spot("group"))
 	s.want("a group's member", s.get(0, guard.Instance, "i-1").Resource.Tags[groupTag], "sir-1")
+}
+
+// What something needs cannot be deleted, and an image names the snapshots behind it.
+func TestInUse(t *testing.T) {
+	s := tell(t, Script{Account: "lab", ReleaseTakes: AtOnce, Resources: []Resource{
+		{ID: "img-1", Kind: guard.Image},
+		{ID: "s-1", Kind: guard.Snapshot, Source: "v-1", UsedBy: []string{"img-1"}},
+		{ID: "s-2", Kind: guard.Snapshot, Source: "v-1", UsedBy: []string{"elsewhere"}},
+	}})
+	image, used := s.c.ID(guard.Image, "img-1"), s.c.ID(guard.Snapshot, "s-1")
+	s.want("behind the image", s.get(0, guard.Image, "img-1").Resource.Children, []guard.Child{{ID: used, GoesWithInstance: guard.No}})
+	s.want("in use", errors.Is(s.p.Release(s.at(0), used, providers.ReleaseOptions{}), guard.ErrConflict), true)
+	s.want("by what is not here", errors.Is(s.p.Release(s.at(0), s.c.ID(guard.Snapshot, "s-2"), providers.ReleaseOptions{}), guard.ErrConflict), true)
+	s.want("there", s.c.Truth("s-1"), TruthRunning)
+	if err := s.p.Release(s.at(time.Minute), image, providers.ReleaseOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.want("not used any more", s.get(2*time.Minute, guard.Snapshot, "s-1").Resource.UsedBy, []string(nil))
+	s.want("then it goes", s.p.Release(s.at(2*time.Minute), used, providers.ReleaseOptions{}), nil)
+	s.want("gone", s.c.Truth("s-1"), TruthGone)
 }
 
 func TestTimeline(t *testing.T) {

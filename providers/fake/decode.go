@@ -122,6 +122,7 @@ func (p *Provider) decode(b field, currency string) (guard.Resource, bool) {
 		Spot: rec.Spot.tri() == guard.Yes, Tags: rec.Tags.tags(), TagsUntold: rec.Tags.null(),
 		Source: rec.Source.text(maxID), UsedBy: rec.UsedBy.texts(maxID),
 	}
+	r.Group = r.Tags[groupTag]
 	r.State = stateOf(r.RawState)
 	switch rec.Ended.text(maxName) {
 	case endedUser: // somebody with the account's keys; guard knows its own releases

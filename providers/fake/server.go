@@ -27,6 +27,7 @@ type op struct {
 	ids   []ref
 	after int // of a list: the last entry of the page before
 	tags  map[string]string
+	group string      // of a release: the group that the member goes through
 	since []time.Time // of each of ids: after when its samples are wanted
 	dry   bool        // a dry run: it tells whether the call would be allowed
 }
@@ -149,6 +150,7 @@ func refuse(status int, outcome string) answer {
 //	POST   /v1/lookup {"ids":[{kind,id}]}     a read of up to 100 things
 //	POST   /v1/signals {"ids":[{kind,id,since}]}   the samples of up to 100 things
 //	DELETE /v1/KIND/ID
+//	DELETE /v1/instance/ID/group/GROUP        the group does not start another in its place
 //	POST   /v1/KIND/ID/stop
 //	POST   /v1/KIND/ID/tags {"tags":{}}
 //	GET    /v1/KIND/ID/protection             DELETE lifts it
@@ -172,6 +174,10 @@ func parse(r *http.Request, body []byte) (op, bool) {
 		many.ids, many.since = append(many.ids, id.ref), append(many.since, id.Since)
 	}
 	what := r.Method + " " + path[0]
+	group := ""
+	if len(path) == 4 && path[2] == "group" {
+		group, path = unescape(path[3]), path[:2]
+	}
 	if len(path) >= 2 {
 		what = r.Method + " " + strings.Join(path[2:], "/")
 	}
@@ -197,7 +203,7 @@ func parse(r *http.Request, body []byte) (op, bool) {
 	case len(path) < 2:
 		return op{}, false
 	}
-	o := op{kind: guard.Kind(path[0]), tags: in.Tags}
+	o := op{kind: guard.Kind(path[0]), tags: in.Tags, group: group}
 	o.ids = []ref{{o.kind, unescape(path[1])}}
 	switch what {
 	case "DELETE ":
@@ -235,6 +241,9 @@ func (c *Cloud) serve(o op, odd Reply) answer {
 	}
 	id := o.ids[0]
 	t := c.see(id)
+	if t == nil && id.Kind == guard.SpotRequest && o.call == CallRelease && c.cancel(id.ID) {
+		return accepted()
+	}
 	if t == nil {
 		return refuse(http.StatusNotFound, "not found")
 	}
@@ -246,6 +255,12 @@ func (c *Cloud) serve(o op, odd Reply) answer {
 	case CallRelease, CallDelete:
 		if !gone && slices.Contains(t.spec.Protected, "release") {
 			return refuse(http.StatusLocked, "protected")
+		}
+		if !gone && len(c.users(t)) > 0 {
+			return refuse(http.StatusConflict, "in use")
+		}
+		if o.group != "" && t.chain != nil && t.chain.relaunch.Parent == o.group {
+			t.chain.done = len(t.chain.relaunch.IDs)
 		}
 		c.release(t)
 	case CallStop:

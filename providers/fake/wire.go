@@ -2,7 +2,6 @@ package fake
 
 import (
 	"maps"
-	"slices"
 	"time"
 
 	"guard"
@@ -86,7 +85,7 @@ func (c *Cloud) report(t *thing) wireResource {
 		Created: stamp(t.reported), State: s.word, Changed: stamp(s.at), Ended: s.ended,
 		Type: t.spec.Type, GPUModel: t.spec.GPUModel, Spot: t.spec.Spot,
 		Rate: c.quote(t.spec.Rate), ListRate: c.quote(t.spec.ListRate),
-		Tags: maps.Clone(t.spec.Tags), Source: t.spec.Source, UsedBy: slices.Clone(t.spec.UsedBy),
+		Tags: maps.Clone(t.spec.Tags), Source: t.spec.Source, UsedBy: c.users(t),
 	}
 	out, in := c.traffic(t)
 	w.Egress, w.Ingress = out.quote(t.currency), in.quote(t.currency)
@@ -100,6 +99,9 @@ func (c *Cloud) report(t *thing) wireResource {
 	if t.spec.Kind != guard.Instance {
 		size, goes := t.spec.SizeGB, t.spec.GoesWithInstance
 		w.SizeGB, w.GoesWithInstance = &size, &goes
+		if t.spec.Kind == guard.Image {
+			w.Attached = c.behindImage(t)
+		}
 		if t.host != nil {
 			w.Parent = &wireRef{Kind: t.host.spec.Kind, ID: t.host.spec.ID, Scope: t.host.spec.Scope}
 		}
