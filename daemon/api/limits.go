@@ -112,6 +112,17 @@ func (s *server) limits(l guard.Lease, p guard.Plan, mutes []guard.Mute, mode gu
 	return out
 }
 
+// guessed is when a judgement stops an instance, where one is about to: from its notice
+// on, as long as it stays as it is.
+func (s *server) guessed(b *book, id guard.ResourceID) []wire.Limit {
+	r, ok := b.releases[id.Key()]
+	if !ok || r.Cause != guard.CauseIdle {
+		return nil
+	}
+	return []wire.Limit{{Reason: string(guard.DeadlineIdle), Reached: s.local(r.Due), Acts: s.local(r.Due), Does: string(r.Action),
+		Text: "guard stops it if it stays as it is: " + r.Why}}
+}
+
 // waits is until when what a limit would do is put off, and by what: a hold or a
 // veto. A ceiling heeds neither.
 func waits(l guard.Lease, mutes []guard.Mute, reason guard.DeadlineReason, now time.Time) (until time.Time, word string) {

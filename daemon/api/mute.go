@@ -193,7 +193,11 @@ func (s *server) vetoable(c *scene, named string) (guard.Rule, error) {
 		}
 	}
 	rules := map[guard.Cause]guard.Rule{guard.CauseExpiry: guard.RuleExpired, guard.CauseBudget: guard.RuleBudgetExceeded}
+	open := c.book.findings[c.observed.Resource.ID.Key()]
 	if r := c.release; r != nil {
+		if i := slices.IndexFunc(open, func(f guard.Finding) bool { return strings.HasPrefix(r.Notice, f.ID+"|") }); i >= 0 && r.Cause == guard.CauseIdle {
+			return open[i].Rule, nil
+		}
 		switch rule := rules[r.Cause]; {
 		case rule != "":
 			return rule, nil
@@ -211,7 +215,6 @@ func (s *server) vetoable(c *scene, named string) (guard.Rule, error) {
 			}
 		}
 	}
-	open := c.book.findings[c.observed.Resource.ID.Key()]
 	if s.Rules().Unregistered.Adopt != nil && slices.ContainsFunc(open, func(f guard.Finding) bool { return f.Rule == guard.RuleUnregistered }) {
 		coming = append(coming, guard.RuleUnregistered)
 	}

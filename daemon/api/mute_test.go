@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"guard"
 	"guard/daemon/wire"
+	"guard/policy"
 	"guard/store"
 )
 
@@ -138,5 +140,29 @@ func TestMuteRefuses(t *testing.T) {
 	}
 	if m := b.mutes(); len(m) != 0 {
 		t.Errorf("%+v", m)
+	}
+}
+
+// TestVetoOfAGuess: without a name it is against the rule whose notice was given, and
+// the stop is shown among the limits.
+func TestVetoOfAGuess(t *testing.T) {
+	b := leased(t)
+	id := b.cloud.ID(guard.Instance, "i-1")
+	f := guard.Finding{Rule: guard.RuleIdleResident, Subject: "lab/i-1", Resource: id, Opened: b.at.Wall}
+	f.ID = policy.FindingID(f)
+	other := f
+	other.Rule = guard.RuleUnderused
+	other.ID = policy.FindingID(other)
+	b.put(func(tx *store.Tx) error {
+		return errors.Join(tx.Findings.Put(f), tx.Findings.Put(other), tx.Releases.Put(guard.Release{ID: "r1", Target: id, State: guard.ReleaseNoticed,
+			Action: guard.ActStop, Cause: guard.CauseIdle, By: "guard", Why: "idle since noon", Due: b.at.Wall.Add(time.Hour), Notice: f.ID + "|warn"}))
+	})
+	show := good[wire.Show](b, "ana", http.MethodGet, "/show?id=lab/i-1", nil)
+	i := slices.IndexFunc(show.Limits, func(l wire.Limit) bool { return l.Reason == "idle" })
+	if i < 0 || show.Limits[i].Does != "stop" || !show.Limits[i].Acts.Equal(b.at.Wall.Add(time.Hour)) || !strings.Contains(show.Limits[i].Text, "idle since noon") {
+		t.Errorf("%+v", show.Limits)
+	}
+	if out := good[wire.Changed](b, "ana", http.MethodPost, "/veto", wire.MuteRequest{ID: "lab/i-1"}); out.Changes[0].Field != "veto of idle_resident" {
+		t.Errorf("%+v", out)
 	}
 }

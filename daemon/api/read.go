@@ -173,6 +173,7 @@ func (s *server) fill(v *store.View, b *book, o guard.Observed, at guard.Instant
 		if l.Status.Open() && acct != nil {
 			f := s.facts(b, o, &l, acct, at)
 			out.Limits = s.limits(l, b.plans[l.ID], b.muted(o.Resource.ID.String(), at.Wall), acct.Mode, f.Protection(s.Rules()), at.Wall, false)
+			out.Limits = append(out.Limits, s.guessed(b, o.Resource.ID)...)
 			if l.OnLimit != guard.ActAlert && !out.Item.Protected {
 				out.Erases, out.Survives = s.losses(b, o, acct, l.OnLimit)
 			}
