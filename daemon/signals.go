@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"guard"
+	"guard/configs"
 	"guard/daemon/signals"
+	"guard/policy/activity"
 	"guard/store/samples"
 )
 
@@ -16,7 +18,17 @@ func (d *Daemon) book() *signals.Book {
 	if kept == nil {
 		kept = samples.Memory()
 	}
-	return signals.NewBook(signals.Config{Ledger: d.o.Ledger, Store: kept, Kick: d.sched.Kick, Log: d.o.Log})
+	return signals.NewBook(signals.Config{Ledger: d.o.Ledger, Store: kept,
+		Busy: func() activity.Busy { return d.inForce().Rules.Busy }, Keep: func() time.Duration { return d.inForce().Signals.Keep },
+		Kick: d.sched.Kick, Log: d.o.Log})
+}
+
+// inForce is the configuration in force, or to come.
+func (d *Daemon) inForce() *configs.Config {
+	if g := d.gen.Load(); g != nil {
+		return g.config
+	}
+	return d.o.Config
 }
 
 // signalLoops are one for each account's own source, and one for each further source

@@ -52,6 +52,13 @@ type Book struct {
 	version, floor uint64
 	began, tidied  time.Time
 	trouble        string // of the store, as last told
+	broken         map[string]Broken
+}
+
+// Broken is a source that tells nothing of any instance of an account.
+type Broken struct {
+	Account, Source, Loop string
+	Failure
 }
 
 // entry is what is kept of one instance. It is replaced, never changed.
@@ -74,9 +81,6 @@ func NewBook(c Config) *Book {
 	if c.Busy == nil {
 		c.Busy = activity.Defaults
 	}
-	if c.Keep == nil {
-		c.Keep = func() time.Duration { return Keep }
-	}
 	if c.Line == nil {
 		c.Line = func() float64 { return 0 }
 	}
@@ -86,7 +90,7 @@ func NewBook(c Config) *Book {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	b := &Book{Config: c, entries: map[string]*entry{}, stirred: map[string]uint64{}, version: 1, floor: 1}
+	b := &Book{Config: c, entries: map[string]*entry{}, stirred: map[string]uint64{}, broken: map[string]Broken{}, version: 1, floor: 1}
 	for key, text := range c.Store.States() {
 		r, err := readRecord(text)
 		if err != nil {
@@ -96,6 +100,14 @@ func NewBook(c Config) *Book {
 		b.entries[key] = &entry{record: r}
 	}
 	return b
+}
+
+// kept is how long samples are kept.
+func (b *Book) kept() time.Duration {
+	if b.Keep == nil || b.Keep() <= 0 {
+		return Keep
+	}
+	return b.Keep()
 }
 
 // Activity is what is known of an instance, by its key; false where nothing samples it.
@@ -111,7 +123,7 @@ func (b *Book) Activity(key string) (activity.State, bool) {
 
 // told reports whether anything is known: what works there, or why nothing tells.
 func (e *entry) told() bool {
-	return e != nil && (!e.State.At.IsZero() || e.State.Lost.On())
+	return e != nil && (!e.State.Heard.IsZero() || e.State.Lost.On())
 }
 
 // Stirred are the keys of which judgements may be other ones since a version, and the
@@ -178,6 +190,33 @@ func (b *Book) entry(key string) *entry {
 func (b *Book) Recent(_ context.Context, key string, since time.Time) ([]guard.Sample, error) {
 	return b.Store.Since(key, since), nil
 }
+
+// Broken are the sources that tell nothing at all, by the names of their loops.
+func (b *Book) Broken() []Broken {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	var out []Broken
+	for _, name := range slices.Sorted(maps.Keys(b.broken)) {
+		out = append(out, b.broken[name])
+	}
+	return out
+}
+
+// answered notes whether a source told anything; why is nil where it did.
+func (b *Book) answered(l *Loop, at time.Time, why error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, was := b.broken[l.Name()]
+	switch {
+	case why == nil:
+		delete(b.broken, l.Name())
+	case !was:
+		b.broken[l.Name()] = Broken{l.account.Name, l.source.Name, l.Name(), Failure{at, clip(why.Error())}}
+	}
+}
+
+// Trouble is why samples are not stored; "" where they are.
+func (b *Book) Trouble() string { return b.Store.Trouble() }
 
 // Failing are the sources that tell nothing of an instance, a line each.
 func (b *Book) Failing(key string, zone *time.Location) []string {

@@ -40,7 +40,7 @@ func (b *Book) look(at guard.Instant, a *providers.Account, here []guard.Resourc
 			changed[key] = b.aged(e, r, a.Poll, at.Wall)
 		case e.Seen.After(at.Wall):
 			// The clock was put back: it is forgotten a day later.
-		case at.Wall.Sub(e.Seen) > b.Keep(), strings.HasPrefix(key, a.Name+"/") && at.Wall.Sub(e.Seen) > gone:
+		case at.Wall.Sub(e.Seen) > b.kept(), strings.HasPrefix(key, a.Name+"/") && at.Wall.Sub(e.Seen) > gone:
 			changed[key] = nil
 			forgotten = append(forgotten, key)
 		case strings.HasPrefix(key, a.Name+"/"):
@@ -64,6 +64,14 @@ func (b *Book) look(at guard.Instant, a *providers.Account, here []guard.Resourc
 		b.Kick("decide")
 	}
 	b.tidy(at)
+	if now := b.Trouble(); now != b.trouble {
+		b.trouble = now
+		if now == "" {
+			b.Log.Info("samples are stored again")
+		} else {
+			b.Log.Warn("samples are not stored as they should be: guard works, and may forget how long a box is idle", "why", now)
+		}
+	}
 }
 
 // keys are those of all entries.
@@ -81,17 +89,17 @@ func (b *Book) keys() []string {
 // aged is an entry a poll later.
 func (b *Book) aged(e *entry, r guard.Resource, poll time.Duration, at time.Time) *entry {
 	next := b.known(e, r.ID, boxOf(r), at)
+	next.State = next.State.Look(b.Busy(), next.box, at)
 	name, failing := next.failed()
-	if !next.State.At.IsZero() {
-		next.State = next.State.Look(b.Busy(), next.box, at)
-		if failing && next.State.Lost.On() {
-			next.State.Lost.Why = name + ": " + next.failing[name].Why
-		}
+	if !failing {
 		return next
 	}
-	next.State = activity.State{}
-	if f := next.failing[name]; failing && next.box.Running && at.Sub(f.Since) >= missed*poll {
-		next.State.Lost = activity.Span{Since: f.Since, Why: name + ": " + f.Why}
+	f := next.failing[name]
+	switch why := name + ": " + f.Why; {
+	case next.State.Lost.On():
+		next.State.Lost.Why = why
+	case next.State.Heard.IsZero() && next.box.Running && at.Sub(f.Since) >= missed*poll:
+		next.State.Lost = activity.Span{Since: f.Since, Why: why}
 	}
 	return next
 }
@@ -116,5 +124,5 @@ func (b *Book) tidy(at guard.Instant) {
 		return
 	}
 	b.tidied = at.Wall
-	b.Store.Retain(at.Wall.Add(-b.Keep()))
+	b.Store.Retain(at.Wall.Add(-b.kept()))
 }

@@ -64,6 +64,7 @@ func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error
 	if l.account.PollAt != nil {
 		next = at.Reach(l.account.PollAt(at.Wall))
 	}
+	l.book.start(at)
 	here, err := l.instances(ctx)
 	if err != nil {
 		return next, fmt.Errorf("read the instances of %s: %w", l.account.Name, err)
@@ -106,7 +107,7 @@ func (l *Loop) ask(ctx context.Context, at guard.Instant, here []guard.Resource)
 		if !boxOf(r).Running {
 			continue
 		}
-		if since, ok := l.book.wants(r, l.source.Name, at); ok {
+		if since, ok := l.wants(r, at); ok {
 			q.Of = append(q.Of, providers.SignalsOf{Resource: r, Since: since})
 		}
 	}
@@ -138,23 +139,28 @@ func (l *Loop) ask(ctx context.Context, at guard.Instant, here []guard.Resource)
 		return fmt.Errorf("keep the signals of %s: %w", l.account.Name, err)
 	}
 	if failed < len(answers) {
+		first = nil
+	}
+	if l.book.answered(l, at.Wall, first); first == nil {
 		return nil
 	}
 	return fmt.Errorf("signals of %s from %s: %w", l.account.Name, l.source.Name, first)
 }
 
-// wants tells since when samples of an instance are wanted of a source; false where a
-// finer one tells of it.
-func (b *Book) wants(r guard.Resource, source string, at guard.Instant) (since time.Time, ok bool) {
+// wants tells since when samples of an instance are wanted; false where a finer source
+// tells of it.
+func (l *Loop) wants(r guard.Resource, at guard.Instant) (since time.Time, ok bool) {
+	b := l.book
 	e := b.entry(r.ID.Key())
-	h, heard := e.Heard[source]
-	if !heard {
-		h.Rank = rank(source)
-	}
+	h, heard := e.Heard[l.source.Name]
 	b.mu.RLock()
 	began := b.began
 	b.mu.RUnlock()
-	if !e.judges(source, h.Rank, true, at.Wall, began) {
+	if !heard && l.own {
+		h.Rank = rank("")
+	}
+	// How fine a further source is, its first samples tell.
+	if (heard || l.own) && !e.judges(l.source.Name, h.Rank, true, at.Wall, began) {
 		return since, false
 	}
 	since = at.Wall.Add(-backfill)

@@ -2,7 +2,6 @@ package signals
 
 import (
 	"encoding/json"
-	"maps"
 	"time"
 
 	"guard"
@@ -20,6 +19,8 @@ type record struct {
 	// told so far.
 	Judge string           `json:"judge,omitzero"`
 	Heard map[string]heard `json:"heard,omitzero"`
+	// Beat is when a job last said by itself that it is alive.
+	Beat time.Time `json:"beat,omitzero"`
 }
 
 // heard is how far one source has been heard.
@@ -38,23 +39,13 @@ func readRecord(b []byte) (record, error) {
 
 func (r record) bytes() ([]byte, error) { return json.Marshal(r) }
 
-// heardOf is the record with what a source has told now.
-func (r record) heardOf(source string, h heard) record {
-	r.Heard = maps.Clone(r.Heard)
-	if r.Heard == nil {
-		r.Heard = map[string]heard{}
-	}
-	r.Heard[source] = h
-	return r
-}
-
 // rank orders sources by how fine they look: an agent has every second, Prometheus
 // every scrape, a shell an instant a poll, a cloud's own monitoring often only a mean.
 func rank(source string) int {
 	switch source {
 	case "agent":
 		return 0
-	case "prometheus":
+	case "prometheus", "scrape":
 		return 1
 	case "ssh":
 		return 2

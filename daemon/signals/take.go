@@ -16,6 +16,10 @@ import (
 // MostPushed is how many samples one push may have: a day and more of minutes.
 const MostPushed = 2000
 
+// Heartbeat is the source of a sample that says nothing but that a job was alive: it goes
+// with the next sample of whoever watches the instance.
+const Heartbeat = "heartbeat"
+
 // told is what one source tells of one instance.
 type told struct {
 	id      guard.ResourceID
@@ -110,8 +114,14 @@ func (b *Book) fold(e *entry, t told, at time.Time) (next *entry, kept []guard.S
 	}
 	busy := b.Busy()
 	for _, x := range t.samples {
+		if x.Source == Heartbeat {
+			if x.At.After(next.Beat) && x.At.Sub(at) < time.Minute {
+				next.Beat = x.At.UTC()
+			}
+			continue
+		}
 		h := next.Heard[t.source]
-		if !x.At.After(h.At) {
+		if !x.At.IsZero() && !x.At.After(h.At) {
 			continue // it was told before
 		}
 		if err := b.refuse(next, x, at); err != nil {
@@ -121,16 +131,14 @@ func (b *Book) fold(e *entry, t told, at time.Time) (next *entry, kept []guard.S
 			continue
 		}
 		x.At = x.At.UTC()
+		x = next.beaten(x)
 		h.At, h.Interval, h.Rank = x.At, x.Interval, rank(x.Source)
 		if tells(x) {
 			h.Told = at
 		}
 		next.Heard[t.source] = h
-		if !next.judges(t.source, h.Rank, tells(x), at, b.began) || !x.At.After(next.State.At) {
+		if !next.judges(t.source, h.Rank, tells(x), at, b.began) || !x.At.After(next.State.Heard) {
 			continue
-		}
-		if next.State.At.IsZero() {
-			next.State = activity.State{} // what was said of its silence is over
 		}
 		next.State, next.Judge = next.State.Fold(busy, next.box, x, at), t.source
 		kept = append(kept, x)
@@ -154,17 +162,23 @@ func (b *Book) known(e *entry, id guard.ResourceID, box activity.Box, at time.Ti
 	return &next
 }
 
+// beaten is a sample with the newest heartbeat that came by itself before it ended.
+func (r record) beaten(x guard.Sample) guard.Sample {
+	if age := x.At.Sub(r.Beat); !r.Beat.IsZero() && age >= 0 && (!x.HeartbeatAge.OK || x.HeartbeatAge.V > age.Seconds()) {
+		x.HeartbeatAge = guard.Known(age.Seconds())
+	}
+	return x
+}
+
 // refuse is why a sample cannot be believed.
 func (b *Book) refuse(e *entry, x guard.Sample, at time.Time) error {
 	switch {
 	case x.At.Before(e.box.Created):
 		return fmt.Errorf("%w: a sample of %s is older than the instance, which began at %s", guard.ErrInvalid, x.At.Format(time.RFC3339), e.box.Created.Format(time.RFC3339))
-	case at.Sub(x.At) > b.Keep():
+	case at.Sub(x.At) > b.kept():
 		return fmt.Errorf("%w: a sample of %s is older than any that guard keeps", guard.ErrInvalid, x.At.Format(time.RFC3339))
-	case x.Interval < 0:
-		return fmt.Errorf("%w: a sample of %s that stands for %s", guard.ErrInvalid, x.At.Format(time.RFC3339), x.Interval)
 	}
-	if !x.At.After(e.State.At) {
+	if !x.At.After(e.State.Heard) {
 		return nil // late, which is no fault of the sample
 	}
 	return e.State.Admit(x, at)
