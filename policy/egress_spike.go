@@ -9,11 +9,12 @@ import (
 	"guard/policy/egress"
 )
 
-// assumed is what a GB counts as where nobody tells its price: what the large clouds ask
-// for the first terabytes to the internet. Where amounts cannot be compared at all, the
-// default limits at that price stand for them.
-var (
-	assumed     = guard.EgressPrice{PerGB: guard.MustMoney("0.09 USD")}
+// AssumedEgress is what a GB counts as where nobody tells its price: what the large
+// clouds ask for the first terabytes to the internet.
+var AssumedEgress = guard.EgressPrice{PerGB: guard.MustMoney("0.09 USD")}
+
+// The limits where amounts cannot be compared at all: the default ones at that price.
+const (
 	assumedHour = uint64(22 * guard.GB)
 	assumedDay  = uint64(111 * guard.GB)
 )
@@ -35,7 +36,7 @@ func egressSpike(r Rules, f Facts) Outcome {
 	if !s.price.PerGB.IsSet() {
 		s.known = false
 		if s.price, s.bounded = s.price.AtMost(); !s.bounded {
-			s.price = assumed
+			s.price = AssumedEgress
 		}
 	}
 	s.hour, s.day = s.limit(r.EgressSpike.Hour, assumedHour), s.limit(r.EgressSpike.Day, assumedDay)
@@ -60,10 +61,10 @@ type spike struct {
 func (s spike) limit(m guard.Money, fallback uint64) uint64 {
 	in, ok := s.r.Exchange.To(m, s.price.PerGB.Currency())
 	if !ok {
-		if in, ok = s.r.Exchange.To(m, assumed.PerGB.Currency()); !ok {
+		if in, ok = s.r.Exchange.To(m, AssumedEgress.PerGB.Currency()); !ok {
 			return fallback
 		}
-		return bytesFor(in, assumed.PerGB)
+		return bytesFor(in, AssumedEgress.PerGB)
 	}
 	return bytesFor(in, s.price.PerGB)
 }
@@ -156,7 +157,7 @@ func (s spike) lines() []string {
 	}
 	lines = append(lines, s.ahead())
 	if !s.known && !s.bounded {
-		lines = append(lines, fmt.Sprintf("Nobody tells what its traffic costs; it is judged as if a GB cost %s.", assumed.PerGB))
+		lines = append(lines, fmt.Sprintf("Nobody tells what its traffic costs; it is judged as if a GB cost %s.", AssumedEgress.PerGB))
 	}
 	return append(lines, fmt.Sprintf("guard only tells. guard egress show %s has the numbers.", f.Resource()))
 }

@@ -61,6 +61,8 @@ func narrow(scope string, out any) bool {
 	switch o := out.(type) {
 	case *wire.List:
 		o.Items = slices.DeleteFunc(o.Items, func(i wire.Item) bool { return i.Account+"/"+i.ID != scope })
+	case *wire.EgressList:
+		o.Items = slices.DeleteFunc(o.Items, func(i wire.Egress) bool { return i.ID != scope })
 	case *wire.Findings:
 		o.Findings = slices.DeleteFunc(o.Findings, func(f wire.Finding) bool { return f.Subject != scope })
 	default:
