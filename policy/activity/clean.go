@@ -48,6 +48,10 @@ func clean(x guard.Sample) (guard.Sample, []string) {
 		g.Engine = w.within(g.Engine, 0, 1, "engine active")
 		g.Tensor = w.within(g.Tensor, 0, 1, "tensor active")
 		g.DRAM = w.within(g.DRAM, 0, 1, "dram active")
+		if g.MIG && g.Util.V == 0 {
+			// Of a GPU that is cut up nobody knows the utilisation; 0 is a way to write that.
+			g.Util, g.UtilMax, g.Busy = guard.Gauge{}, guard.Gauge{}, guard.Gauge{}
+		}
 		gpus[i] = g
 	}
 	x.GPUs = gpus

@@ -44,8 +44,8 @@ type fold struct {
 }
 
 // Admit says why a sample cannot be taken in at a time; nil where it can. One that is
-// not newer than the newest is guard.ErrConflict, one that cannot be believed at all
-// guard.ErrInvalid.
+// not newer than the newest, or than the boot, is guard.ErrConflict; one that cannot be
+// believed at all guard.ErrInvalid.
 func (s State) Admit(x guard.Sample, at time.Time) error {
 	switch {
 	case x.At.Year() < 2000:
@@ -61,6 +61,9 @@ func (s State) Admit(x guard.Sample, at time.Time) error {
 	case !x.At.After(s.Heard):
 		return fmt.Errorf("%w: a sample of %s is not newer than the newest, of %s",
 			guard.ErrConflict, x.At.UTC().Format(time.RFC3339), s.Heard.Format(time.RFC3339))
+	case !x.At.After(s.BootAt):
+		return fmt.Errorf("%w: a sample of %s is of before the box was stopped or booted, at %s",
+			guard.ErrConflict, x.At.UTC().Format(time.RFC3339), s.BootAt.Format(time.RFC3339))
 	}
 	return nil
 }

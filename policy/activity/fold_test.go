@@ -253,13 +253,14 @@ func TestSignalFallsSilent(t *testing.T) {
 		"net":       func(x *guard.Sample) { x.Rx, x.Tx = guard.Gauge{}, guard.Gauge{} },
 		"disk":      func(x *guard.Sample) { x.Disk = guard.Gauge{} },
 		"processes": func(x *guard.Sample) { x.Processes = guard.Gauge{} },
+		"memory":    one(3, func(g *guard.GPUSample) { g.MemUsed = guard.Gauge{} }),
 	} {
 		f := newFeed(t).give(30*time.Minute).give(10*time.Minute, c).quietFor(30 * time.Minute)
 		f.is(name, f.s.Doubts, []string{name + " is not told any more"}).is("gpus", f.s.GPUsQuiet.Seen, 40*time.Minute)
 		f.is("lost", f.s.Lost.Why, name+" is not told any more").is("untold", f.s.Untold(), []string(nil))
 		f.give(80*time.Minute, c).quietFor(30 * time.Minute) // the last half hour, anew
 		f.is("untold", f.s.Untold(), []string{name})
-		if name == "processes" {
+		if name == "processes" || name == "memory" {
 			f.is("sort", f.s.Sort, Blind)
 		}
 	}
@@ -313,7 +314,9 @@ func TestMIG(t *testing.T) {
 	mig := func(g *guard.GPUSample) { g.Util, g.MIG = guard.Gauge{}, true }
 	f := newFeed(t).give(3*time.Hour, each(mig))
 	f.is("idle", f.s.Idle.On(), false).is("why", f.s.Lost.Why, "util of gpu 0-7 is not told (MIG)")
-	// One of four that is cut, and rests of the others: still not known.
+	naive := newFeed(t).give(3*time.Hour, each(func(g *guard.GPUSample) { g.MIG = true }))
+	naive.is("0 is no answer", naive.s.Idle.On(), false)
+	// One of eight that is cut, and rests of the others: still not known.
 	f = newFeed(t).give(3*time.Hour, one(6, mig))
 	f.is("idle", f.s.Idle.On(), false).is("why", f.s.Lost.Why, "util of gpu 6 is not told (MIG)")
 	// Memory that moves shows work all the same.

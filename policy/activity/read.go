@@ -71,7 +71,10 @@ type reading struct {
 // what must go on, the energy counters), and nothing else.
 func (s *State) read(b Busy, box Box, x guard.Sample) reading {
 	x, said := clean(x)
-	r := reading{Sample: x, start: x.At.Add(-x.Interval), works: no, pinned: no}
+	r := reading{Sample: x, start: later(x.At.Add(-x.Interval), s.BootAt), works: no, pinned: no}
+	if box.Created.Before(x.At) {
+		r.start = later(r.start, box.Created.UTC().Round(0)) // no interval begins before the box
+	}
 	s.readGPUs(b, box, &r, said)
 	s.repeats(&r)
 	r.processes()
@@ -82,7 +85,8 @@ func (s *State) read(b Busy, box Box, x guard.Sample) reading {
 		switch {
 		case is:
 			s.Told[i] = x.At
-		case i < memorySignal && s.told(i, x.At):
+		case i == memorySignal && r.works == unknown: // a whole GPU is not told
+		case i != powerSignal && s.told(i, x.At):
 			r.silent = true
 			r.doubts = append(r.doubts, signalNames[i]+" is not told any more")
 		}

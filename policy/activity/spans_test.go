@@ -70,7 +70,7 @@ func TestPower(t *testing.T) {
 	f = newFeed(t).give(30*time.Minute).give(time.Hour, loaded)
 	f.quietFor(59*time.Minute).is("sort", f.s.Sort, Resident)
 	// So does work.
-	f = newFeed(t).give(30*time.Minute).give(time.Hour, each(util(50))).give(time.Hour, each(watts(120))).quietFor(time.Hour)
+	newFeed(t).give(30*time.Minute).give(time.Hour, each(util(50))).give(time.Hour, each(watts(120))).quietFor(time.Hour)
 	// A box that was never seen at rest is not at work by its power alone.
 	newFeed(t).give(time.Hour, each(watts(200))).quietFor(time.Hour)
 	// Bursts that come back are work each time: the floor does not rise between them.
@@ -129,7 +129,17 @@ func TestStopped(t *testing.T) {
 	f.give(time.Minute).is("idle", f.s.Idle.On(), false).is("state", dump(t, f.s), dump(t, State{Boot: "b1", BootAt: f.at}))
 	f.pass(time.Hour).is("state", dump(t, f.s), dump(t, State{Boot: "b1", BootAt: f.at})).is("ready", f.s.Ready(f.at, f.b, f.box), false)
 	f.box.Running = true
-	f.give(19*time.Minute).is("ready", f.s.Ready(f.at, f.b, f.box), false).quietFor(19 * time.Minute)
+	// What an agent kept from before does not count.
+	old := quiet(8, f.at.Add(-time.Minute), time.Minute)
+	f.is("of before", f.s.Fold(f.b, f.box, old, f.at).Idle.On(), false)
+	f.interval = 5 * time.Minute
+	f.at = f.at.Add(-2 * time.Minute) // the first interval began before
+	f.give(20*time.Minute).is("ready", f.s.Ready(f.at, f.b, f.box), false).quietFor(18 * time.Minute)
+
+	f = newFeed(t)
+	f.box.Created = t0.Add(50 * time.Minute)
+	f.interval = time.Hour
+	f.give(time.Hour).quietFor(10 * time.Minute)
 }
 
 // TestNoGPUs: a machine without one has nothing that could be idle.
