@@ -23,8 +23,9 @@ func signalsLost(r Rules, f Facts) Outcome {
 	}
 	v := f.verdict(guard.RuleSignalsLost, a.Lost.Since)
 	v.Wastes = guard.Money{}
-	lines := []string{fmt.Sprintf("%s. The last that told anything was of %s (%s).", Upper(a.Lost.Why), f.stamp(a.At), orNone(a.Source)),
+	lines := []string{fmt.Sprintf("%s. The last that told whether it works was of %s (%s).", Upper(a.Lost.Why), f.stamp(a.At), orNone(a.Source)),
 		"Until there are signals again, nobody sees whether it works: " + f.blindRules(r) + " say nothing of it, and nothing is stopped by them."}
+	lines = append(lines, f.window()...)
 	v.Stages = []Stage{{Name: "lost", Title: fmt.Sprintf("%s: its signals are lost since %s: %s", f.name(), f.stamp(a.Lost.Since), a.Lost.Why),
 		Lines: append(append(lines, f.seeingLine(r)), f.costLines()...)}}
 	v.Facts = append(v.Facts, guard.Fact{Name: "signals", Value: "lost: " + a.Lost.Why, Source: a.Source, At: a.At})

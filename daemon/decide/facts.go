@@ -153,9 +153,14 @@ func (l *Loop) facts(src source, key string, account string, now time.Time) (pol
 	return f, err
 }
 
-// logChannel is guard's own log. A line in it is nobody who has heard, where people are
-// told in any other way.
-const logChannel = "log"
+// people are the channels in which somebody hears: a line in guard's own log is nobody,
+// where people are told in any other way.
+func (l *Loop) people() []string {
+	if others := slices.DeleteFunc(slices.Clone(l.Channels), func(c string) bool { return c == "log" }); len(others) > 0 {
+		return others
+	}
+	return l.Channels
+}
 
 // heard is when people took in the notice of a judgement (law 9): when the first channel
 // acknowledged it; zero: none has, or the release waits for nobody.
@@ -164,10 +169,7 @@ func (l *Loop) heard(src source, r guard.Release) (time.Time, error) {
 	if !r.Cause.Judgement() || r.Notice == "" {
 		return first, nil
 	}
-	for _, channel := range l.Channels {
-		if channel == logChannel && len(l.Channels) > 1 {
-			continue
-		}
+	for _, channel := range l.people() {
 		at, err := src.acked(channel + "|" + r.Notice)
 		if err != nil {
 			return first, err

@@ -126,7 +126,7 @@ func (l *Loop) acknowledged(tx *store.Tx, r guard.Release, f policy.Facts, j rel
 	if !now.Before(latest) {
 		return j, nil
 	}
-	for _, channel := range l.Channels {
+	for _, channel := range l.people() {
 		m, pending, err := tx.Outbox.Get(channel + "|" + r.Notice)
 		if err != nil {
 			return j, err
