@@ -20,8 +20,13 @@ type Ending struct {
 // judged by samples is over only when they say so: a hole in them, or too few of them,
 // opens no second one afterwards.
 func Ends(r Rules, f Facts, o guard.Finding) Ending {
-	if orphanKind(o.Rule) != "" && f.live() && f.Needed() != "" {
-		return Ending{Why: Upper(f.Needed()) + "."}
+	if orphanKind(o.Rule) != "" && f.Observed != nil {
+		if g := f.Observed.Gone; g != nil {
+			return Ending{Quiet: g.How == guard.ByRelease, Why: "It is gone: " + howWord(g.How) + "."}
+		}
+		if why := f.Needed(); why != "" {
+			return Ending{Why: Upper(why) + "."}
+		}
 	}
 	if !bySamples(o.Rule) || !f.live() {
 		return Ending{Quiet: EndsQuietly(o)}

@@ -44,6 +44,7 @@ func Explain(r Rules, f Facts, out Outcome) ([]guard.Fact, []string) {
 		}
 	}
 	lines = append(lines, f.perLines(r)...)
+	lines = append(lines, f.neededLines()...)
 	if len(out.Verdicts) == 0 {
 		lines = append(lines, "No rule finds anything wrong.")
 	}
@@ -71,6 +72,10 @@ func (f Facts) absent() []guard.Fact {
 
 // limitLines is the arithmetic of each limit of the lease.
 func (f Facts) limitLines(r Rules) []string {
+	if f.Lease == nil && f.InstanceLease != nil {
+		return []string{fmt.Sprintf("It counts to what %s registered for %s, as far as it was on %s then.",
+			orNone(f.InstanceLease.Owner), orNone(f.InstanceLease.Purpose), f.Observed.Instance)}
+	}
 	if f.Lease == nil {
 		return []string{"Nobody registered it, so no limit applies."}
 	}

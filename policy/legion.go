@@ -45,7 +45,7 @@ func legion(fs []guard.Finding, at time.Time) []string {
 		name, rank := ages[age].word, age
 		if i := slices.IndexFunc(f.Facts, func(fact guard.Fact) bool { return fact.Name == madeBy }); i >= 0 {
 			who, _, _ := strings.Cut(f.Facts[i].Value, " made it")
-			name, rank = fmt.Sprintf("made by %s, %s", who, ages[age].word), rank+len(ages)
+			name, rank = fmt.Sprintf("made by %s, %s", lower(who), ages[age].word), rank+len(ages)
 		}
 		groups[name] = append(groups[name], f)
 		order[name] = rank
@@ -60,6 +60,14 @@ func legion(fs []guard.Finding, at time.Time) []string {
 		lines[i] = fmt.Sprintf("%d %s: %s.", len(groups[name]), name, monthlyOf(groups[name]))
 	}
 	return append(lines, "guard findings shows each of them.")
+}
+
+// lower makes an article begin a word inside a sentence; a name stays as it is.
+func lower(s string) string {
+	if rest, ok := strings.CutPrefix(s, "A"); ok && strings.HasPrefix(rest, " ") {
+		return "a" + rest
+	}
+	return s
 }
 
 // monthlyOf is what findings cost a month together, and of how many that is not known.

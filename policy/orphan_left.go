@@ -133,6 +133,14 @@ func (f Facts) lists(kind guard.Kind) bool {
 	return false
 }
 
+// neededLines say why a thing is not left behind, for people.
+func (f Facts) neededLines() []string {
+	if f.Observed == nil || !f.live() || orphanRules[f.Resource().Kind] == "" || f.Needed() == "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("It is not left behind: %s.", f.Needed())}
+}
+
 // Needed is what needs a thing that may outlive its instance, in words; "" where nothing
 // that guard can see does.
 func (f Facts) Needed() string {
