@@ -32,10 +32,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	sdkcredentials "github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	cwschemas "github.com/aws/aws-sdk-go-v2/service/cloudwatch/schemas"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go/logging"
+	"github.com/aws/smithy-go/transport/http/protocol/awsquery"
 
 	"guard"
 	"guard/providers"
@@ -68,7 +71,11 @@ type Provider struct {
 	home    string   // the region that answers for the account
 	ec2     *ec2.Client
 	sts     *sts.Client
+	cw      *cloudwatch.Client
 	secrets []guard.Secret
+
+	cloudwatch CloudWatch
+	watched    watched
 
 	mu       sync.Mutex
 	gpus     map[string]gpu                    // by instance type
@@ -117,7 +124,7 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 			guard.ErrInvalid, o.Name, providers.Redact(err, secrets...))
 	}
 	p := &Provider{
-		name: o.Name, book: o.Book, secrets: secrets, listed: o.Config.listed(),
+		name: o.Name, book: o.Book, secrets: secrets, listed: o.Config.listed(), cloudwatch: o.Config.CloudWatch,
 		gpus: map[string]gpu{}, requests: map[string]types.SpotInstanceType{}, spot: map[string]string{},
 	}
 	p.home = homeRegion(cfg.Region, p.listed)
@@ -155,6 +162,13 @@ func (p *Provider) setUp(cfg sdk.Config, o Options) {
 	p.ec2 = ec2.NewFromConfig(cfg, func(e *ec2.Options) {
 		if endpoint != nil {
 			e.BaseEndpoint = endpoint
+		}
+	})
+	p.cw = cloudwatch.NewFromConfig(cfg, func(c *cloudwatch.Options) {
+		// The form of EC2's and of STS's replies, so that the same checks hold.
+		c.Protocol = awsquery.New(cwschemas.GraniteServiceVersion20100801)
+		if endpoint != nil {
+			c.BaseEndpoint = endpoint
 		}
 	})
 	p.sts = sts.NewFromConfig(cfg, func(s *sts.Options) {

@@ -232,7 +232,7 @@ const (
 <item><regionName>me-south-1</regionName><regionEndpoint>ec2.me-south-1.amazonaws.com</regionEndpoint><optInStatus>not-opted-in</optInStatus></item>
 </regionInfo>`
 	typesReply = `<instanceTypeSet>
-<item><instanceType>g5.xlarge</instanceType><gpuInfo><gpus><item><name>A10G</name><manufacturer>NVIDIA</manufacturer><count>1</count><memoryInfo><sizeInMiB>24576</sizeInMiB></memoryInfo></item></gpus><totalGpuMemoryInMiB>24576</totalGpuMemoryInMiB></gpuInfo></item>
+<item><instanceType>g5.xlarge</instanceType><vCpuInfo><defaultVCpus>4</defaultVCpus></vCpuInfo><gpuInfo><gpus><item><name>A10G</name><manufacturer>NVIDIA</manufacturer><count>1</count><memoryInfo><sizeInMiB>24576</sizeInMiB></memoryInfo></item></gpus><totalGpuMemoryInMiB>24576</totalGpuMemoryInMiB></gpuInfo></item>
 <item><instanceType>p4d.24xlarge</instanceType><gpuInfo><gpus><item><name>A100</name><manufacturer>NVIDIA</manufacturer><count>8</count></item></gpus></gpuInfo></item>
 <item><instanceType>m5.large</instanceType></item>
 </instanceTypeSet>`
@@ -243,5 +243,6 @@ func (c *ec2Cloud) usual() *ec2Cloud {
 	return c.on("DescribeRegions", reply("DescribeRegions", regionsReply)).
 		on("DescribeInstanceTypes", reply("DescribeInstanceTypes", typesReply)).
 		on("DescribeInstances", instancesReply("")).
-		on("DescribeVolumes", reply("DescribeVolumes", "<volumeSet/>"))
+		on("DescribeVolumes", reply("DescribeVolumes", "<volumeSet/>")).
+		on("GetMetricData", ok(`<GetMetricDataResponse><GetMetricDataResult><MetricDataResults/></GetMetricDataResult></GetMetricDataResponse>`))
 }

@@ -14,10 +14,12 @@ type Config struct {
 	Profile string `yaml:"profile"`
 	// Regions to watch; empty or [all] is every region enabled in the account.
 	Regions []string `yaml:"regions"`
-	// Endpoint stands in for those of EC2 and STS, in every region.
+	// Endpoint stands in for those of EC2, STS and CloudWatch, in every region.
 	Endpoint string `yaml:"endpoint"`
 	// IMDS lets the SDK take the role of the EC2 instance that guard runs on.
 	IMDS bool `yaml:"imds"`
+	// CloudWatch is what is read of how hard instances work.
+	CloudWatch CloudWatch `yaml:"cloudwatch"`
 	// Keys in place of a profile; a session token goes with temporary ones.
 	AccessKeyID     guard.Secret `yaml:"access_key_id"`
 	SecretAccessKey guard.Secret `yaml:"secret_access_key"`
@@ -45,6 +47,9 @@ func (c *Config) Check(report func(key, problem string)) {
 	}
 	if c.Endpoint != "" && !isEndpoint(c.Endpoint) {
 		report("endpoint", "write a URL such as https://ec2.example.com, without user, password or query")
+	}
+	if c.CloudWatch.Off && c.CloudWatch.Agent {
+		report("cloudwatch", "off and agent exclude each other")
 	}
 	switch {
 	case c.AccessKeyID.IsSet() != c.SecretAccessKey.IsSet(), c.SessionToken.IsSet() && !c.AccessKeyID.IsSet():

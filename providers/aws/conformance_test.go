@@ -42,8 +42,9 @@ func TestConformance(t *testing.T) {
 			}
 			return op
 		},
-		Scopes: []string{"eu-west-1", "us-east-1"},
-		Odd:    odd(),
+		Scopes:  []string{"eu-west-1", "us-east-1"},
+		Odd:     odd(),
+		Watched: watchedWorld,
 	})
 }
 
@@ -55,6 +56,7 @@ var calls = map[string]string{
 	"CreateTags":                providertest.Tag,
 	"DescribeInstanceAttribute": providertest.Protection,
 	"ModifyInstanceAttribute":   providertest.Unprotect,
+	"GetMetricData":             providertest.Signals,
 }
 
 func regionOf(r *http.Request) string { return strings.Split(r.URL.Host, ".")[1] }
@@ -89,10 +91,15 @@ type ec2Account struct {
 	world providertest.World
 	state map[string]string
 	raw   string // in place of every listing
+
+	detailed  bool // monitoring of all instances
+	monitored *monitored
+	// instead answers before the account does.
+	instead func(action string, form url.Values) (answer, bool)
 }
 
 func newEC2(w providertest.World) *ec2Account {
-	e := &ec2Account{world: w, state: map[string]string{}}
+	e := &ec2Account{world: w, state: map[string]string{}, monitored: &monitored{value: plain}}
 	for i, t := range w.Instances {
 		e.state[t.ID] = "running"
 		// Tags are written to: the suite's own map stays as it is.
@@ -120,6 +127,11 @@ func (e *ec2Account) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (e *ec2Account) answer(action, region string, form url.Values) answer {
+	if e.instead != nil {
+		if a, ok := e.instead(action, form); ok {
+			return a
+		}
+	}
 	if form.Get("DryRun") == "true" {
 		return refuse(http.StatusPreconditionFailed, "DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
 	}
@@ -138,6 +150,8 @@ func (e *ec2Account) answer(action, region string, form url.Values) answer {
 		return reply(action, "<volumeSet/>")
 	case "DescribeInstances":
 		return e.describe(region, form)
+	case "GetMetricData", "ListMetrics":
+		return e.monitored.answer(form)
 	}
 	return e.change(action, region, form)
 }
@@ -228,6 +242,9 @@ func (e *ec2Account) item(i int) string {
 		if e.world.Canary != "" {
 			rest.WriteString("<" + f + ">" + e.world.Canary + "</" + f + ">")
 		}
+	}
+	if e.detailed {
+		rest.WriteString("<monitoring><state>enabled</state></monitoring>")
 	}
 	item := strings.Replace(box(t.ID, "<tagSet>"+tags.String()+"</tagSet>", rest.String()), state(16, "running"), state(0, e.state[t.ID]), 1)
 	return item

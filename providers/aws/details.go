@@ -13,12 +13,13 @@ import (
 	"guard/providers"
 )
 
-// gpu is what EC2 says of the GPUs of an instance type. The zero value is not
-// known.
+// gpu is what EC2 says of the GPUs of an instance type, and of its processors. The
+// zero value is not known.
 type gpu struct {
 	has   guard.Tri
 	count int
 	model string
+	cores int
 }
 
 // filterValues is the most that EC2 takes in one filter.
@@ -71,6 +72,9 @@ const mostGPUs = 1024
 
 func gpuOf(t types.InstanceTypeInfo) gpu {
 	g := gpu{has: guard.No}
+	if t.VCpuInfo != nil {
+		g.cores = int(max(sdk.ToInt32(t.VCpuInfo.DefaultVCpus), 0))
+	}
 	if t.GpuInfo == nil {
 		return g
 	}

@@ -168,7 +168,7 @@ func say(kind error, call string) string {
 	if !ok {
 		text = "EC2 refuses %s"
 	}
-	return strings.ReplaceAll(text, "%s", call)
+	return strings.NewReplacer("%s", call, "EC2", cloudName(call)).Replace(text)
 }
 
 func requestID(reply *awshttp.ResponseError) string {

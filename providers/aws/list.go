@@ -227,6 +227,7 @@ func (p *Provider) complete(ctx context.Context, region string, found []types.In
 		}
 		p.price(&r, in.InstanceLifecycle)
 		p.rememberSpot(r)
+		p.watched.remember(r.ID.ID, watch{cores: g.cores, detailed: in.Monitoring != nil && in.Monitoring.State == types.MonitoringStateEnabled})
 		out = append(out, r)
 	}
 	return distinct(out)

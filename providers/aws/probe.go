@@ -53,6 +53,7 @@ func (p *Provider) Probe(ctx context.Context, on ...guard.ResourceID) []provider
 	checks = append(checks, p.dryRead("ec2:DescribeInstanceTypes", err))
 	_, err = p.ec2.DescribeSpotInstanceRequests(ctx, &ec2.DescribeSpotInstanceRequestsInput{DryRun: sdk.Bool(true)})
 	checks = append(checks, p.dryRead("ec2:DescribeSpotInstanceRequests", err))
+	checks = append(checks, p.probeMetrics(ctx)...)
 	return append(checks, p.probeOn(ctx, p.subjects(on, seen), seen)...)
 }
 

@@ -32,7 +32,7 @@ func probed(t *testing.T, c *ec2Cloud, on ...guard.ResourceID) map[string]provid
 	defer c.mu.Unlock()
 	for _, m := range c.calls {
 		// The one rule of a probe: what is not a read is a dry run.
-		if !strings.HasPrefix(m.action, "Describe") && m.action != "GetCallerIdentity" && m.form.Get("DryRun") != "true" {
+		if !strings.HasPrefix(m.action, "Describe") && m.action != "GetCallerIdentity" && m.action != "GetMetricData" && m.form.Get("DryRun") != "true" {
 			t.Errorf("a probe has really called %s: %v", m.action, m.form)
 		}
 	}
@@ -61,6 +61,7 @@ func TestProbe(t *testing.T) {
 			ec2:DescribeVolumes=ok
 			ec2:DescribeInstanceTypes=ok
 			ec2:DescribeSpotInstanceRequests=ok
+			cloudwatch:GetMetricData=ok
 			ec2:DescribeInstanceAttribute=ok
 			ec2:CreateTags=ok
 			ec2:StopInstances=ok
@@ -69,6 +70,9 @@ func TestProbe(t *testing.T) {
 			ec2:DescribeInstances=ok
 			ec2:StopInstances=ok
 			ec2:TerminateInstances=refused these credentials may not call ec2:TerminateInstances`},
+		"no metrics": {probeCloud(t, box(idA, leaseTag)).on("GetMetricData", refuse(403, "AccessDenied", "no")), nil, `
+			ec2:DescribeInstances=ok
+			cloudwatch:GetMetricData=refused these credentials may not call cloudwatch:GetMetricData`},
 		"a policy that asks for the tag": {probeCloud(t, box(idA)).on("DryRun TerminateInstances", notYours), nil, `
 			ec2:TerminateInstances=unknown which does not carry guard's tag yet`},
 		"tagged ones first": {probeCloud(t, box(idA), box(idB, leaseTag)), nil, `

@@ -48,9 +48,9 @@ type Server struct {
 	api     v1.API
 
 	mu sync.Mutex
-	// asked is until when all was read of an instance, by its key: one without samples
-	// is not looked for in the same hours again and again. It may be lost.
-	asked map[string]time.Time
+	// nothing is until when there was nothing of an instance, by its key, so that it is
+	// not looked for in the same hours again and again. It may be lost.
+	nothing map[string]time.Time
 }
 
 // New makes the source and calls nothing. base makes the HTTP calls; nil is a pooled
@@ -65,7 +65,7 @@ func New(cfg Config, base http.RoundTripper) (*Server, error) {
 		return nil, err
 	}
 	q := Queries(cfg.Queries, cfg.Interval)
-	return &Server{cfg: cfg, queries: q, asked: map[string]time.Time{}, keys: slices.Sorted(maps.Keys(q)),
+	return &Server{cfg: cfg, queries: q, nothing: map[string]time.Time{}, keys: slices.Sorted(maps.Keys(q)),
 		api: v1.NewAPI(&client{base: u, access: cfg.Access, transport: transport})}, nil
 }
 
@@ -90,9 +90,7 @@ func (s *Server) Signals(ctx context.Context, q providers.SignalQuery) []provide
 		out[i] = found.signals(i, of.Since, s.cfg.Interval)
 		out[i].Err = errors.Join(out[i].Err, err)
 	}
-	if err == nil {
-		s.note(q, to)
-	}
+	s.note(q, out, to)
 	return out
 }
 
@@ -109,8 +107,8 @@ func (s *Server) window(ctx context.Context, q providers.SignalQuery) (from, to 
 	defer s.mu.Unlock()
 	for _, of := range q.Of {
 		since := of.Since
-		if asked := s.asked[of.Resource.ID.Key()].Add(-late); asked.After(since) {
-			since = asked
+		if until := s.nothing[of.Resource.ID.Key()].Add(-late); until.After(since) {
+			since = until
 		}
 		if since.Before(from) {
 			from = since.UTC().Truncate(s.cfg.Interval)
@@ -122,15 +120,20 @@ func (s *Server) window(ctx context.Context, q providers.SignalQuery) (from, to 
 	return from, to
 }
 
-// note remembers until when all was read.
-func (s *Server) note(q providers.SignalQuery, to time.Time) {
+// note remembers of which instances there is nothing.
+func (s *Server) note(q providers.SignalQuery, told []providers.Signals, to time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.asked) > 10*len(q.Of)+10_000 {
-		clear(s.asked)
+	if len(s.nothing) > 10*len(q.Of)+10_000 {
+		clear(s.nothing)
 	}
-	for _, of := range q.Of {
-		s.asked[of.Resource.ID.Key()] = to
+	for i, of := range q.Of {
+		switch key := of.Resource.ID.Key(); {
+		case len(told[i].Samples) > 0:
+			delete(s.nothing, key)
+		case told[i].Err == nil:
+			s.nothing[key] = to
+		}
 	}
 }
 
