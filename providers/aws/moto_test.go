@@ -220,3 +220,31 @@ func TestMotoAway(t *testing.T) {
 		t.Errorf("it was done: %+v", l)
 	}
 }
+
+// A server that is not ours takes the question, and its answer is read.
+func TestMotoSignals(t *testing.T) {
+	moto, proxy, p := onMoto(t, "us-east-1")
+	var ids []string
+	moto.Do(t, &ids, "run", "us-east-1", "g5.xlarge", "2")
+	moto.Do(t, nil, "metric", "us-east-1", ids[0], "CPUUtilization", "20", "10,10,10,10,10,10,10,10,10,10")
+	moto.Do(t, nil, "metric", "us-east-1", ids[0], "NetworkIn", "20", "600,600,600,600,600,600,600,600,600,600")
+	var q providers.SignalQuery
+	for _, id := range ids {
+		q.Of = append(q.Of, providers.SignalsOf{Resource: guard.Resource{ID: boxIn("us-east-1", id)}, Since: time.Now().Add(-time.Hour)})
+	}
+	got := p.Signals(guard.WithInstant(t.Context(), guard.Instant{Wall: time.Now()}), q)
+	if got[0].Err != nil || len(got[0].Samples) < 2 || len(got[0].Samples) > 3 {
+		t.Fatalf("ten minutes of numbers: %+v", got[0])
+	}
+	for _, s := range got[0].Samples {
+		if s.CPUCores != guard.Known(0.4) || s.Interval != 5*time.Minute || !s.Rx.OK || s.Rx.V > 10 || s.Tx.OK || s.Disk.OK {
+			t.Errorf("got %+v", s)
+		}
+	}
+	if got[1].Err != nil || len(got[1].Samples) != 0 {
+		t.Errorf("one without numbers: %+v", got[1])
+	}
+	if n := len(proxy.Calls("GetMetricData", "")); n != 1 {
+		t.Errorf("%d calls", n)
+	}
+}

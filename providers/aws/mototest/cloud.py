@@ -6,6 +6,7 @@ usage: cloud.py VERB REGION [ARGUMENT...]; prints JSON.
 import json
 import os
 import sys
+from datetime import datetime, timedelta, timezone
 
 import boto3
 from botocore.config import Config
@@ -86,6 +87,18 @@ def stop(ec2, instance):
 
 def start(ec2, instance):
     ec2.start_instances(InstanceIds=[instance])
+
+
+def metric(ec2, instance, name, minutes, values):
+    """Write numbers of a metric, one a minute, the last one MINUTES ago; "-" is none."""
+    cloudwatch = boto3.client("cloudwatch", region_name=ec2.meta.region_name, endpoint_url=os.environ["ENDPOINT"])
+    now = datetime.now(timezone.utc).replace(second=0, microsecond=0)
+    each = values.split(",")
+    for i, v in enumerate(each):
+        if v != "-":
+            at = now - timedelta(minutes=int(minutes) + len(each) - 1 - i)
+            cloudwatch.put_metric_data(Namespace="AWS/EC2", MetricData=[
+                {"MetricName": name, "Dimensions": [{"Name": "InstanceId", "Value": instance}], "Timestamp": at, "Value": float(v)}])
 
 
 if __name__ == "__main__":
