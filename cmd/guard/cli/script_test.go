@@ -103,8 +103,9 @@ type testDaemon struct {
 	socket string
 	hung   chan struct{}
 
-	mu sync.Mutex
-	at guard.Instant
+	mu     sync.Mutex
+	at     guard.Instant
+	pushed []guard.Sample // by agents
 }
 
 func newDaemon() (*testDaemon, error) {
@@ -128,7 +129,7 @@ func newDaemon() (*testDaemon, error) {
 	d.api = api.New(api.Options{
 		Ledger: d.ledger, Account: account, AccountNames: func() []string { return []string{"lab"} }, Now: d.now, Kick: func(string) {},
 		Rules: func() policy.Rules { return rules }, Location: func() *time.Location { return zone },
-		Channels: func() []string { return []string{"log"} }, Why: judge.Why,
+		Channels: func() []string { return []string{"log"} }, Why: judge.Why, Signals: api.Signals{Push: d.push},
 		Health: func(guard.Instant) wire.Health {
 			at := d.cloud.At(0).Wall
 			return wire.Health{OK: true, Loops: []wire.Loop{{Name: "observe/lab", Last: &at}, {Name: "decide", Last: &at}}}
