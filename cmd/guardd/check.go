@@ -15,13 +15,16 @@ func checkCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use: "check", Short: "Check a configuration file, all mistakes at once", Args: usage(cobra.NoArgs),
-		Long: `Read a configuration file, with the secrets and price books that it names, and
-print every mistake in it with its line. No provider is called.`,
+		Long: `Read a configuration file, with the secrets, price books, keys and certificates that
+it names, and print every mistake in it with its line. No provider is called.`,
 		Example: "  guardd check --config guard.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := load(file)
 			if err != nil {
 				return err
+			}
+			if _, err := sources(c); err != nil {
+				return fmt.Errorf("%w: %s: %w", errFile, file, err)
 			}
 			for _, n := range c.Notes {
 				fmt.Fprintln(cmd.ErrOrStderr(), n.Error())
@@ -34,6 +37,9 @@ print every mistake in it with its line. No provider is called.`,
 			fmt.Fprintf(out, "%s is right: %s\n", file, accounts)
 			for _, a := range c.Accounts {
 				fmt.Fprintf(out, "  %-20s %-8s %s\n", a.Name, a.Provider, a.Mode)
+			}
+			for _, s := range c.Signals.Sources {
+				fmt.Fprintf(out, "  %-20s %s\n", s.Name, s.Kind)
 			}
 			fmt.Fprint(out, places(c))
 			return nil

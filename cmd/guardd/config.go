@@ -14,14 +14,22 @@ import (
 	"guard/daemon/notify/slack"
 	"guard/providers"
 	"guard/providers/aws"
+	"guard/providers/signals/prometheus"
+	"guard/providers/signals/ssh"
 )
 
-// sections is how each provider's own part of an account is decoded, and
-// factories how its adapter is made: a new provider is one line in each.
+// sections is how each provider's own part of an account is decoded, and each kind's
+// of a source of samples; factories is how an adapter is made: a new provider is one
+// line in each.
 var (
 	sections = &configs.Decoders{
 		Providers: map[string]configs.SectionDecoder{
 			aws.Kind: configs.SectionOf(aws.Config{}),
+		},
+		Sources: map[string]configs.SectionDecoder{
+			prometheus.Kind:       configs.SectionOf(prometheus.Defaults()),
+			prometheus.ScrapeKind: configs.SectionOf(prometheus.ScrapeConfig{}),
+			ssh.Kind:              configs.SectionOf(ssh.Config{}),
 		},
 	}
 	factories = map[string]daemon.Factory{
