@@ -18,7 +18,6 @@ import (
 	"guard/daemon/signals"
 	"guard/daemon/wire"
 	"guard/policy"
-	"guard/policy/activity"
 	"guard/providers"
 	"guard/store"
 	"guard/store/samples"
@@ -133,8 +132,7 @@ func (d *Daemon) asked() api.Options {
 			}
 			return facts, lines, err
 		},
-		Signals: api.Signals{Push: d.signals.Push, Recent: d.recent,
-			Activity: func(id guard.ResourceID) (activity.State, bool) { return d.signals.Activity(id.Key()) }},
+		Signals: d.signalsAsked(),
 		Modes: api.Modes{Switch: d.Switch, Resume: d.Resume, Reload: d.ReloadBy,
 			Pause: func() guard.Pause { return d.gen.Load().standing.pause }},
 		Delivery: func(v *store.View) ([]wire.Channel, error) { return Delivery(v, d.gen.Load().channelNames()...) },

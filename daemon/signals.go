@@ -2,11 +2,13 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"guard"
 	"guard/configs"
+	"guard/daemon/api"
 	"guard/daemon/signals"
 	"guard/policy/activity"
 	"guard/store/samples"
@@ -45,6 +47,26 @@ func (d *Daemon) signalLoops(g *generation) (loops []Loop) {
 	return loops
 }
 
-func (d *Daemon) recent(ctx context.Context, id guard.ResourceID, since time.Time) ([]guard.Sample, error) {
-	return d.signals.Recent(ctx, id.Key(), since)
+// signalsAsked is what the API asks of them.
+func (d *Daemon) signalsAsked() api.Signals {
+	return api.Signals{
+		Push:     d.signals.Push,
+		Activity: func(id guard.ResourceID) (activity.State, bool) { return d.signals.Activity(id.Key()) },
+		Recent: func(ctx context.Context, id guard.ResourceID, since time.Time) ([]guard.Sample, error) {
+			return d.signals.Recent(ctx, id.Key(), since)
+		},
+		Failing:  func(id guard.ResourceID) []string { return d.signals.Failing(id.Key(), d.inForce().TimeZone) },
+		Troubles: d.signalTroubles,
+	}
+}
+
+// signalTroubles are why samples do not come, or are not stored.
+func (d *Daemon) signalTroubles() (out []api.SignalTrouble) {
+	for _, b := range d.signals.Broken() {
+		out = append(out, api.SignalTrouble{Loop: b.Loop, Text: fmt.Sprintf("signals of %s cannot be read from %s", b.Account, b.Source), Since: b.Since, Why: b.Why})
+	}
+	if t := d.signals.Trouble(); t != "" {
+		out = append(out, api.SignalTrouble{Text: "samples are not stored as they should be: guard works, and may forget at a restart how long a box is idle", Why: t})
+	}
+	return out
 }

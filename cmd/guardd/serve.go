@@ -22,6 +22,7 @@ import (
 	"guard/daemon/wire"
 	"guard/store"
 	"guard/store/bolt"
+	"guard/store/samples"
 )
 
 // stopTimeout is how long a stop waits for calls in progress. What is cut short
@@ -70,6 +71,8 @@ func serve(ctx context.Context, errOut io.Writer, file string) (err error) {
 	if up, ok := ledger.Upgraded(); ok {
 		log.Info("the ledger was upgraded; the copy from before is the way back to an older guard", "from", up.From, "to", up.To, "kept", up.Kept)
 	}
+	kept := samples.Open(c.Signals.File, daemon.Now().Wall)
+	defer func() { err = errors.Join(err, kept.Close()) }()
 
 	listeners, err := listen(ctx, c, log)
 	if err != nil {
@@ -81,8 +84,8 @@ func serve(ctx context.Context, errOut io.Writer, file string) (err error) {
 		}
 	}()
 	d, err := daemon.New(ctx, daemon.Options{
-		Ledger: ledger, Config: c, Load: func() (*configs.Config, error) { return load(file) },
-		Factories: factories, Channels: channels(log), File: ledgerFile(backend), Storage: storage(backend, c.Backup),
+		Ledger: ledger, Samples: kept, Config: c, Load: func() (*configs.Config, error) { return load(file) },
+		Factories: factories, Sources: sources, Channels: channels(log), File: ledgerFile(backend), Storage: storage(backend, c.Backup),
 		Spool: c.Listen.Unix + ".spool", // where guard leaves what cannot be delivered
 		Boot:  daemon.Boot(), Machine: daemon.ThisMachine(), Now: daemon.Now, Wait: daemon.Wait, Log: log, Version: version(),
 	})

@@ -77,6 +77,18 @@ type Signals struct {
 	Activity func(id guard.ResourceID) (activity.State, bool)
 	// Recent are its stored samples since a time, oldest first.
 	Recent func(ctx context.Context, id guard.ResourceID, since time.Time) ([]guard.Sample, error)
+	// Failing are the sources that tell nothing of it, a line each.
+	Failing func(id guard.ResourceID) []string
+	// Troubles are what keeps samples from coming at all, or from being stored.
+	Troubles func() []SignalTrouble
+}
+
+// SignalTrouble is why samples do not come, or are not stored.
+type SignalTrouble struct {
+	Loop  string // the loop whose error it is; "": none
+	Text  string // what is wrong: "signals of lab cannot be read from cloudwatch"
+	Since time.Time
+	Why   string
 }
 
 // server carries the handlers.

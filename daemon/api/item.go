@@ -21,6 +21,9 @@ func (s *server) item(b *book, o guard.Observed, now time.Time) wire.Item {
 		Type: r.Type, GPUs: r.GPUs, GPUModel: r.GPUModel, Spot: r.Spot, CreatedAt: s.local(r.Created),
 		Findings: []string{}, Foreign: policy.Foreign(r, s.Ledger.Deployment()) != "",
 	}
+	if o.Live() {
+		it.Activity = s.activity(r.ID, now)
+	}
 	status := b.accounts[r.ID.Account]
 	it.Self, it.Mutes = policy.Self(r, status), s.wireMutes(b.muted(r.ID.String(), now))
 	it.Mode = string(s.mode(r.ID.Account, status))
@@ -91,7 +94,7 @@ func (s *server) leased(it *wire.Item, l guard.Lease, p guard.Plan, now time.Tim
 // the one that is there.
 func spent(it *wire.Item, family []member, lease string, now time.Time) {
 	total := spentBy(family, lease, now)
-	it.SpendAtLeast = len(total.Unknown) > 0
+	it.SpendAtLeast, it.TrafficSpend = len(total.Unknown) > 0, trafficSpent(family, lease, now)
 	main := ""
 	if it.Budget != nil {
 		main = (*it.Budget)[len(*it.Budget)-3:]
@@ -179,6 +182,9 @@ func (s *server) wireRelease(r guard.Release) *wire.Release {
 		out.Proof = c.Proof
 		for _, m := range c.Spend {
 			out.Spend = append(out.Spend, m.Round().String())
+		}
+		for _, m := range c.Traffic {
+			out.Traffic = append(out.Traffic, m.Round().String())
 		}
 		if c.Unspent.IsSet() {
 			out.Unspent = c.Unspent.Round().String()

@@ -152,6 +152,7 @@ func (s *server) show(ctx context.Context, at guard.Instant, in *idIn) (wire.Sho
 func (s *server) fill(v *store.View, b *book, o guard.Observed, at guard.Instant, out *wire.Show) error {
 	key := o.Resource.ID.Key()
 	out.Item = s.item(b, o, at.Wall)
+	s.sampled(o.Resource.ID, at.Wall, out.Item.Activity)
 	out.FirstSeen, out.Identity = s.local(o.FirstSeen), o.Identity
 	out.ReadAt = s.local(o.Seen)
 	out.Agent = s.agent(o.Resource.ID)
@@ -181,6 +182,9 @@ func (s *server) fill(v *store.View, b *book, o guard.Observed, at guard.Instant
 	}
 	for _, m := range family {
 		out.Family = append(out.Family, s.part(m, whose, at))
+	}
+	if err := s.showTraffic(v, b, o, out); err != nil {
+		return err
 	}
 	for _, f := range b.findings[key] {
 		out.Findings = append(out.Findings, s.wireFinding(f))

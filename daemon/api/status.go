@@ -43,7 +43,7 @@ func (s *server) status(ctx context.Context, at guard.Instant, _ *nothing) (wire
 			return err
 		}
 		s.pressing(b, &out)
-		s.failing(b, health.Loops, &out)
+		s.failing(b, health.Loops, s.deaf(&out), &out)
 		return s.messages(v, at, &out)
 	})
 	if s.Storage != nil {
@@ -74,11 +74,11 @@ func (s *server) status(ctx context.Context, at guard.Instant, _ *nothing) (wire
 
 // failing tells of loops whose last run failed, which the ledger may know nothing
 // of: on a full disk nothing can be written down. A provider that cannot be read is
-// told as the account's trouble, once it lasts.
-func (s *server) failing(b *book, loops []wire.Loop, out *wire.Status) {
+// told as the account's trouble, once it lasts; of what said names it is told already.
+func (s *server) failing(b *book, loops []wire.Loop, said []string, out *wire.Status) {
 	for _, l := range loops {
 		account, observes := strings.CutPrefix(l.Name, "observe/")
-		if l.Error == "" || l.Stale || observes && !b.accounts[account].Failing.IsZero() {
+		if l.Error == "" || l.Stale || slices.Contains(said, l.Name) || observes && !b.accounts[account].Failing.IsZero() {
 			continue
 		}
 		need(out, fmt.Sprintf("the loop %s fails and is tried again", l.Name), l.Error)

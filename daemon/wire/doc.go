@@ -79,6 +79,8 @@ type Item struct {
 	Spend *string `json:"spend"`
 	// SpendAtLeast tells that a part of it has no known price.
 	SpendAtLeast bool `json:"spend_at_least,omitempty"`
+	// TrafficSpend is what of it was for traffic, an amount a currency.
+	TrafficSpend []string `json:"traffic_spend,omitempty"`
 	// OtherSpend is what was spent in further currencies; never added up.
 	OtherSpend []string   `json:"other_spend,omitempty"`
 	Budget     *string    `json:"budget"`
@@ -108,6 +110,8 @@ type Item struct {
 	Foreign       bool              `json:"foreign,omitempty"`  // another guard's
 	// Adopted: nobody registered it, guard did by the rule unregistered.adopt.
 	Adopted bool `json:"adopted,omitempty"`
+	// Activity is how hard an instance works; nil where nothing samples it.
+	Activity *Activity `json:"activity,omitempty"`
 	// Expect is set where the instance has not been seen yet; ID is then the lease's.
 	Expect *Expect `json:"expect,omitempty"`
 	// Mutes are the vetoes and the snooze in force.
@@ -222,6 +226,8 @@ type Show struct {
 	Identity     string     `json:"identity,omitempty"`
 	// Agent is what is known of the agent on the box; null where none was heard of.
 	Agent *AgentStatus `json:"agent,omitempty"`
+	// Traffic is what it sends; null where nothing has told of it.
+	Traffic *Egress `json:"traffic,omitempty"`
 }
 
 // Part is what one member of a lease's family has cost.
@@ -257,5 +263,7 @@ type Release struct {
 	Proof     string     `json:"proof,omitempty"`
 	Spend     []string   `json:"spend,omitempty"`
 	Unspent   string     `json:"unspent,omitempty"`
+	// Traffic is what of Spend was for traffic.
+	Traffic []string `json:"traffic,omitempty"`
 	Leftovers []string   `json:"leftovers,omitempty"`
 }

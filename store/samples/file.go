@@ -59,8 +59,8 @@ const (
 // Open opens the file of a store, which it makes where there is none (0600). It always
 // returns one: where the file cannot be used samples are kept in memory, as far as they
 // fit, [Store.Health] tells why, and it is tried again. A damaged file is put aside as
-// PATH.damaged, and what of it can be read is taken over; one of a newer guard, and one
-// that another process holds, is left alone.
+// PATH.damaged, and what of it can be read is taken over; what is no file of samples, one
+// of a newer guard, and one that another process holds, is left alone.
 func Open(path string, at time.Time) *Store {
 	return open(path, at, func(f *os.File) file { return f })
 }
@@ -110,7 +110,11 @@ func (l *logFile) load(s *Store) error {
 
 // begin writes how a file begins.
 func (l *logFile) begin() error {
-	if _, err := l.f.WriteAt([]byte(magic), 0); err != nil {
+	_, err := l.f.WriteAt([]byte(magic), 0)
+	if err == nil {
+		err = l.f.Sync() // half of it would be no file of samples
+	}
+	if err != nil {
 		return tell("begin", l.path, err)
 	}
 	l.size = int64(len(magic))
@@ -157,7 +161,7 @@ func (l *logFile) read(s *Store, f *os.File) (end int64, err error) {
 	case strings.HasPrefix(string(head[:n]), magicName):
 		return 0, fmt.Errorf("%w: %s is of a newer guard: it is left alone", guard.ErrRefused, l.path)
 	default:
-		return 0, fmt.Errorf("%w: %s is no file of samples", guard.ErrDamaged, l.path)
+		return 0, fmt.Errorf("%w: %s is no file of samples: it is left alone", guard.ErrRefused, l.path)
 	}
 	for end = int64(len(magic)); ; {
 		kind, body, err := readFrame(r)

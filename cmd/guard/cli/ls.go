@@ -73,6 +73,7 @@ var lsColumns = []column{
 	{title: "owner", least: 6, drop: 3},
 	{title: "purpose", least: 8, drop: 6},
 	{title: "state", drop: 1},
+	{title: "activity", drop: 9},
 	{title: "per hour", drop: 5, right: true},
 	{title: "spent", drop: 2, right: true},
 	{title: "budget", drop: 8, right: true},
@@ -80,21 +81,28 @@ var lsColumns = []column{
 	{title: "findings", least: 10, drop: 4},
 }
 
-func row(now time.Time, it wire.Item) []string {
-	rate := "unknown"
+// perHour and costs are the price and the spend as a table has them.
+func perHour(it wire.Item) string {
 	switch {
 	case it.State == "gone" || it.State == "released" || it.Billing == "no":
-		rate = "-"
+		return "-"
 	case it.Rate != nil:
-		rate = *it.Rate
+		return *it.Rate
 	}
-	spend := "unknown"
-	if it.Spend != nil {
-		spend = *it.Spend
-		if it.SpendAtLeast {
-			spend = "≥ " + spend
-		}
+	return "unknown"
+}
+
+func costs(it wire.Item) string {
+	switch {
+	case it.Spend == nil:
+		return "unknown"
+	case it.SpendAtLeast:
+		return "≥ " + *it.Spend
 	}
+	return *it.Spend
+}
+
+func row(now time.Time, it wire.Item) []string {
 	budget := ""
 	if it.Budget != nil {
 		budget = *it.Budget
@@ -107,7 +115,7 @@ func row(now time.Time, it wire.Item) []string {
 	if owner == "" {
 		owner = "-"
 	}
-	return []string{it.Account + "/" + it.ID, name, owner, it.Purpose, it.State, rate, spend, budget, ends(now, it), strings.Join(it.Findings, " ")}
+	return []string{it.Account + "/" + it.ID, name, owner, it.Purpose, it.State, does(now, it.Activity), perHour(it), costs(it), budget, ends(now, it), strings.Join(it.Findings, " ")}
 }
 
 // how an end came about, in a word or two.

@@ -69,8 +69,7 @@ func (a *app) offer(now time.Time, items []wire.Item) {
 		if name == it.ID {
 			name = ""
 		}
-		cells := row(now, it)
-		rows = append(rows, []string{strconv.Itoa(i + 1), cells[0], name, it.Type, gpus, cells[5], age, cells[6]})
+		rows = append(rows, []string{strconv.Itoa(i + 1), it.Account + "/" + it.ID, name, it.Type, gpus, perHour(it), age, costs(it)})
 	}
 	b := *a
 	if a.Ask {

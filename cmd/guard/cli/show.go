@@ -57,6 +57,7 @@ func (a *app) shown(s wire.Show) {
 	if it.EndedAt != nil {
 		f.put("ended", moment(s.Now, *it.EndedAt)+prefixed(", ", how(it.EndedHow)))
 	}
+	f.put("activity", activity(s.Now, it.Activity)...)
 	f.put("mode", mode(it))
 	if s.ReadAt != nil {
 		f.put("read", moment(s.Now, *s.ReadAt))
@@ -80,6 +81,7 @@ func (a *app) shown(s wire.Show) {
 	} else {
 		f.put("price", price(it))
 		f.put("spent", spent(it))
+		f.put("traffic", trafficLines(s.Traffic, it)...)
 	}
 	if it.Budget != nil && len(s.Limits) == 0 { // else it stands there
 		f.put("budget", *it.Budget)
@@ -159,7 +161,7 @@ func release(s wire.Show, r wire.Release) []string {
 		lines = append(lines, "proof: "+r.Proof)
 	}
 	if len(r.Spend) > 0 {
-		lines = append(lines, "spent "+strings.Join(r.Spend, " and ")+prefixed(", unspent ", r.Unspent))
+		lines = append(lines, "spent "+strings.Join(r.Spend, " and ")+prefixed(", for traffic ", strings.Join(r.Traffic, " and "))+prefixed(", unspent ", r.Unspent))
 	}
 	if len(r.Leftovers) > 0 {
 		lines = append(lines, "still bills: "+strings.Join(r.Leftovers, ", "))
