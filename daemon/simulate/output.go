@@ -86,7 +86,7 @@ func (e Event) row() (what, about string, ok bool) {
 		}
 		return "gone", fmt.Sprintf("%s (%s; %s)", e.ID, e.Reason, text), true
 	case evProviderCall:
-		if contains([]string{"list", "get", "identity", "protection", "tag"}, e.Call) {
+		if contains([]string{"list", "get", "signals", "identity", "protection", "tag"}, e.Call) {
 			return "", "", false
 		}
 		return "call", fmt.Sprintf("%s %s: %s", e.Call, e.ID, text), true

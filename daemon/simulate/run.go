@@ -22,6 +22,7 @@ import (
 	"guard/providers/fake"
 	"guard/store"
 	"guard/store/memory"
+	"guard/store/samples"
 )
 
 // booted is how long the machine had been up when a story begins.
@@ -72,6 +73,7 @@ type runner struct {
 	ledger    ledgerBook
 	rehearsal configs.Rehearsal // in force
 	backend   *memory.Backend
+	samples   *samples.Store // as the ledger, it is there after a crash
 	clouds    map[string]*cloud
 	order     []string // names of clouds
 	slack     *notifytest.Slack
@@ -118,7 +120,7 @@ type action struct {
 // the Result.
 func (s *Story) Run(ctx context.Context, o Options) (*Result, error) {
 	r := &runner{story: s, o: o, log: o.Log, book: &book{start: s.start, zone: s.zone}, ledger: newLedgerBook(),
-		rehearsal: s.rehearsal, backend: memory.New(), clouds: map[string]*cloud{}, fired: map[int]bool{}}
+		rehearsal: s.rehearsal, backend: memory.New(), samples: samples.Memory(), clouds: map[string]*cloud{}, fired: map[int]bool{}}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}

@@ -109,7 +109,7 @@ type ledgerBook struct {
 	leases   map[string]versions[guard.Lease]    // by resource, ACCOUNT/ID
 	plans    map[string]versions[guard.Plan]     // by lease
 	releases map[string]versions[guard.Release]  // by target, ACCOUNT/ID
-	egress   map[string]versions[guard.Egress]   // by ACCOUNT/ID
+	egress   map[string]versions[sent]           // by ACCOUNT/ID
 	gone     map[string]versions[guard.Observed] // by ACCOUNT/ID: when it was found gone
 	seen     map[string]string                   // by key: what was last said of it
 	opened   map[string]bool                     // findings told, by ID
@@ -117,9 +117,16 @@ type ledgerBook struct {
 	queued   map[string]bool
 }
 
+// sent is what stories ask of a guard.Egress, which is written at every poll.
+type sent struct {
+	Resource guard.ResourceID `json:"resource"`
+	Sent     uint64           `json:"sent"`
+	At       time.Time        `json:"at"`
+}
+
 func newLedgerBook() ledgerBook {
 	return ledgerBook{leases: map[string]versions[guard.Lease]{}, plans: map[string]versions[guard.Plan]{},
-		releases: map[string]versions[guard.Release]{}, gone: map[string]versions[guard.Observed]{}, egress: map[string]versions[guard.Egress]{},
+		releases: map[string]versions[guard.Release]{}, gone: map[string]versions[guard.Observed]{}, egress: map[string]versions[sent]{},
 		seen: map[string]string{}, opened: map[string]bool{}, subject: map[string]string{}, queued: map[string]bool{}}
 }
 
@@ -140,9 +147,9 @@ func (r *runner) durable(l *life, w write) {
 			r.ledger.plans[p.Lease] = append(r.ledger.plans[p.Lease], version[guard.Plan]{at, p})
 		}
 	case "egress":
-		if x, ok := record[guard.Egress](r, w); ok {
+		if x, ok := record[sent](r, w); ok {
 			id := x.Resource.String()
-			r.ledger.egress[id] = append(r.ledger.egress[id], version[guard.Egress]{at, guard.Egress{Sent: x.Sent, At: x.At}})
+			r.ledger.egress[id] = append(r.ledger.egress[id], version[sent]{at, x})
 		}
 	case "findings", "findings_closed":
 		if f, ok := record[guard.Finding](r, w); ok {
