@@ -201,16 +201,20 @@ type Release struct {
 
 // Receipt is the proof of a finished release.
 type Receipt struct {
-	Proof     string        `json:"proof"`
-	Readings  []Reading     `json:"readings,omitzero"`
-	GoneAt    time.Time     `json:"gone_at"`
-	ProvenAt  time.Time     `json:"proven_at"`
-	Took      time.Duration `json:"took"` // from the accepted call until it was gone
-	Spend     []Money       `json:"spend,omitzero"`
-	Budget    Money         `json:"budget"`
-	Unspent   Money         `json:"unspent"`
-	Leftovers []ResourceID  `json:"leftovers,omitzero"` // what still bills
-	Attempts  int           `json:"attempts"`
+	Proof    string        `json:"proof"`
+	Readings []Reading     `json:"readings,omitzero"`
+	GoneAt   time.Time     `json:"gone_at"`
+	ProvenAt time.Time     `json:"proven_at"`
+	Took     time.Duration `json:"took"` // from the accepted call until it was gone
+	Spend    []Money       `json:"spend,omitzero"`
+	// Traffic is what of Spend was for traffic, as far as samples told of it by TrafficAt.
+	Traffic   []Money   `json:"traffic,omitzero"`
+	TrafficAt time.Time `json:"traffic_at,omitzero"`
+
+	Budget    Money        `json:"budget"`
+	Unspent   Money        `json:"unspent"`
+	Leftovers []ResourceID `json:"leftovers,omitzero"` // what still bills
+	Attempts  int          `json:"attempts"`
 }
 
 // Message is one thing people are told, in one channel. It is written in the

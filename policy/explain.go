@@ -32,6 +32,7 @@ func Explain(r Rules, f Facts, out Outcome) ([]guard.Fact, []string) {
 		}
 	}
 	lines = append(lines, f.limitLines(r)...)
+	lines = append(lines, f.trafficLines()...)
 	lines = append(lines, f.quietLines(r)...)
 	if out.Doubt != "" {
 		lines = append(lines, "What its samples tell is not judged now: "+out.Doubt+".")

@@ -249,3 +249,23 @@ func share(out *wire.Estimate, b *book, o guard.Observed, l guard.Lease, cost gu
 		}
 	}
 }
+
+// trafficSpent is what of a family's spend was for traffic.
+func trafficSpent(family []member, lease string, now time.Time) []string {
+	segs := slices.DeleteFunc(segments(family, lease), func(s guard.Segment) bool { return s.State != spend.StateTraffic })
+	var out []string
+	for _, m := range spend.Spent(segs, now).Known {
+		out = append(out, m.Round().String())
+	}
+	return out
+}
+
+// showTraffic adds to what is shown of a resource what it sends.
+func (s *server) showTraffic(v *store.View, b *book, o guard.Observed, out *wire.Show) error {
+	e, ok, err := v.Egress.Get(o.Resource.ID.Key())
+	if err == nil && ok {
+		it := s.wireEgress(b, o, e)
+		out.Traffic = &it
+	}
+	return err
+}

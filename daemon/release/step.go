@@ -252,6 +252,12 @@ func (c Config) receipt(sc scope, r guard.Release) (*guard.Receipt, error) {
 	}
 	total := spend.Spent(segments, out.GoneAt)
 	out.Spend = total.Known
+	if e, ok, err := sc.tx.Egress.Get(r.Target.Key()); err != nil {
+		return nil, err
+	} else if ok && len(own.Traffic) > 0 {
+		sent := slices.DeleteFunc(slices.Clone(segments), func(s guard.Segment) bool { return s.State != spend.StateTraffic })
+		out.Traffic, out.TrafficAt = spend.Spent(sent, out.GoneAt).Known, e.At
+	}
 	if out.Budget.IsSet() && len(total.Unknown) == 0 {
 		if left, err := out.Budget.Sub(total.In(out.Budget.Currency())); err == nil {
 			out.Unspent = left

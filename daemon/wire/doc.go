@@ -264,6 +264,6 @@ type Release struct {
 	Spend     []string   `json:"spend,omitempty"`
 	Unspent   string     `json:"unspent,omitempty"`
 	// Traffic is what of Spend was for traffic.
-	Traffic []string `json:"traffic,omitempty"`
-	Leftovers []string   `json:"leftovers,omitempty"`
+	Traffic   []string `json:"traffic,omitempty"`
+	Leftovers []string `json:"leftovers,omitempty"`
 }

@@ -192,6 +192,9 @@ func Released(r guard.Release, s Scene) Said {
 	default:
 		out.Lines = append(out.Lines, "What it cost is not known.")
 	}
+	if traffic := amounts(c.Traffic); traffic != "" {
+		out.Lines = append(out.Lines, fmt.Sprintf("%s of that is for traffic, as far as it was told by %s; what was sent after that is not in it.", traffic, s.stamp(c.TrafficAt)))
+	}
 	if len(c.Leftovers) > 0 {
 		var ids []string
 		for _, id := range c.Leftovers {

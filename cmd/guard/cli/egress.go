@@ -233,3 +233,19 @@ func (a *app) estimated(e wire.Estimate) {
 	}
 	f.put("note", e.Notes...)
 }
+
+// trafficLines is an instance's traffic in a line or two, for show.
+func trafficLines(e *wire.Egress, it wire.Item) []string {
+	if e == nil {
+		return nil
+	}
+	line := guard.ByteText(e.Month) + " sent this month"
+	if e.Cost != nil {
+		line += ": " + *e.Cost
+	}
+	lines := []string{line + "; " + egressPrice(*e)}
+	if len(it.TrafficSpend) > 0 {
+		lines = append(lines, "of what is spent: "+strings.Join(it.TrafficSpend, " and "))
+	}
+	return lines
+}
