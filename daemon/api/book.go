@@ -70,6 +70,7 @@ func read(v *store.View, account string) (*book, error) {
 			b.leases[key] = l
 		}
 	}
+	b.earlier()
 	slices.SortFunc(b.expected, func(x, y guard.Lease) int {
 		return cmp.Or(x.RegisteredAt.Compare(y.RegisteredAt), cmp.Compare(x.ID, y.ID))
 	})
@@ -116,6 +117,26 @@ func read(v *store.View, account string) (*book, error) {
 		b.mutes[m.Subject] = append(b.mutes[m.Subject], m)
 	}
 	return b, nil
+}
+
+// earlier gives the instances that a lease was of before the present one that lease, as
+// one that has ended: what they and their successors cost is one sum.
+func (b *book) earlier() {
+	for _, l := range b.named {
+		for _, id := range l.Earlier {
+			was := l
+			was.Status, was.EndedHow, was.EndedAt = guard.LeaseGone, guard.ByOutside, time.Time{}
+			if g := b.observed[id.Key()].Gone; g != nil {
+				was.EndedAt, was.EndedHow, was.Estimated = g.At, g.How, g.Estimated
+			}
+			if g := was.EndedHow; g == guard.ByRelease {
+				was.Status = guard.LeaseReleased
+			}
+			if old, ok := b.leases[id.Key()]; !ok || better(was, old) {
+				b.leases[id.Key()] = was
+			}
+		}
+	}
 }
 
 // better tells which lease speaks for a resource, as store's LeaseOf does: an
