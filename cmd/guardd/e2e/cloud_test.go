@@ -131,8 +131,19 @@ func (c *cloud) answer(action string, form url.Values) (string, bool) {
 		return "<return>true</return>", true
 	case "TerminateInstances":
 		return c.end(ids), true
+	case "GetMetricData":
+		return noMetrics(form), true
 	}
 	return "InvalidAction", false
+}
+
+// noMetrics says of each metric that there are no numbers.
+func noMetrics(form url.Values) string {
+	var s strings.Builder
+	for i := 1; form.Has(fmt.Sprintf("MetricDataQueries.member.%d.Id", i)); i++ {
+		fmt.Fprintf(&s, "<member><Id>%s</Id><StatusCode>Complete</StatusCode></member>", form.Get(fmt.Sprintf("MetricDataQueries.member.%d.Id", i)))
+	}
+	return "<GetMetricDataResult><MetricDataResults>" + s.String() + "</MetricDataResults></GetMetricDataResult>"
 }
 
 func listed(form url.Values, prefix string) []string {
