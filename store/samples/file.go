@@ -56,6 +56,22 @@ const (
 	slack = 1 << 20
 )
 
+// reserve is what is left on a disk for the ledger: samples are the first to go without.
+const reserve = 32 << 20
+
+// room refuses a disk on which, with n more bytes, less than the reserve would be left.
+func (l *logFile) room(n int64) error {
+	var st unix.Statfs_t
+	if err := unix.Statfs(filepath.Dir(l.path), &st); err != nil {
+		return tell("ask for the room of", l.path, err)
+	}
+	//nolint:unconvert // of other types on other systems
+	if free := int64(st.Bavail) * int64(st.Bsize); free < n+reserve {
+		return fmt.Errorf("%w: %d MiB are free on the disk of %s: samples are not written, so that the ledger can be", guard.ErrUnavailable, free>>20, l.path)
+	}
+	return nil
+}
+
 // Open opens the file of a store, which it makes where there is none (0600). It always
 // returns one: where the file cannot be used samples are kept in memory, as far as they
 // fit, [Store.Health] tells why, and it is tried again. A damaged file is put aside as
@@ -222,9 +238,15 @@ func (l *logFile) append(s *Store, at time.Time, frames []byte) {
 		l.again(s, at)
 		return
 	}
-	if _, err := l.f.WriteAt(frames, l.size); err != nil {
-		_ = l.f.Truncate(l.size) // a frame that is cut off is left out at the next start
-		l.fail(tell("write", l.path, err), at)
+	err := l.room(int64(len(frames)))
+	if err == nil {
+		if _, err = l.f.WriteAt(frames, l.size); err != nil {
+			_ = l.f.Truncate(l.size) // a frame that is cut off is left out at the next start
+			err = tell("write", l.path, err)
+		}
+	}
+	if err != nil {
+		l.fail(err, at)
 		s.trim()
 		return
 	}
@@ -326,6 +348,9 @@ func (s *Store) trim() {
 // rewrite writes all that is kept into a file that takes the name. With an error the old
 // one stays as it is.
 func (l *logFile) rewrite(s *Store) (err error) {
+	if err := l.room(s.live()); err != nil {
+		return err
+	}
 	name := filepath.Join(filepath.Dir(l.path), "."+filepath.Base(l.path)+".new")
 	_ = os.Remove(name) // of a process that was killed
 	next, err := lock(name)
