@@ -39,6 +39,9 @@ const (
 	// again is how soon what cannot be judged, or is about to be, is looked at again.
 	again = time.Minute
 	soon  = 10 * time.Second
+	// coarse is how far apart single readings never justify a stop, whatever else is told
+	// of the time between them.
+	coarse = 5 * time.Minute
 )
 
 // judgements are the rules that are judged by an instance's samples and may stop it, in
@@ -135,6 +138,8 @@ func (g guess) action(r Rules, f Facts) (guard.Action, string) {
 		return guard.ActAlert, "its on_limit is alert, so guard only tells"
 	case !f.Activity.Confident():
 		return guard.ActAlert, f.Activity.Doubt() + ", so guard only tells"
+	case f.Activity.Basis == guard.Instantaneous && f.Activity.Interval >= coarse:
+		return guard.ActAlert, fmt.Sprintf("low confidence: single readings %s apart prove nothing, so guard only tells", span(f.Activity.Interval))
 	}
 	return f.stopped()
 }
