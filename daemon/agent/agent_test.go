@@ -234,7 +234,7 @@ func TestFuse(t *testing.T) {
 		l.start()
 		l.pass(time.Hour)
 		_, _, _, last := l.seen()
-		if f := last.Fuse; f == nil || f.State != "armed" || f.Does != "powers the box off" || f.At == nil || f.At.Sub(time.Now()).Round(10*time.Minute) != 6*time.Hour {
+		if f := last.Fuse; f == nil || f.State != "armed" || f.Does != "powers the box off" || f.At == nil || time.Until(*f.At).Round(10*time.Minute) != 6*time.Hour {
 			t.Errorf("%+v", f)
 		}
 		silent := time.Now()

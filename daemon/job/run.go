@@ -80,9 +80,14 @@ func Run(o Options) (Result, error) {
 	if err != nil {
 		return Result{Status: StatusCannotRun}, fmt.Errorf("make a folder for the job: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() {
+		if err := os.RemoveAll(dir); err != nil {
+			o.Say("the job's folder stays: " + err.Error())
+		}
+	}()
 	j.file = filepath.Join(dir, "release")
-	j.cmd = exec.Command(o.Args[0], o.Args[1:]...)
+	// Nothing of guard's own ends a job.
+	j.cmd = exec.CommandContext(context.Background(), o.Args[0], o.Args[1:]...)
 	j.cmd.Stdin, j.cmd.Stdout, j.cmd.Stderr = o.In, o.Out, o.Err
 	j.cmd.Env = append(o.Env, EnvReleaseFile+"="+j.file)
 	j.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
