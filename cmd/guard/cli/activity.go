@@ -52,7 +52,7 @@ func activity(now time.Time, a *wire.Activity) []string {
 	case "unknown":
 		head = "not known yet"
 	}
-	if a.Why != "" {
+	if a.Why != "" && (a.State != "lost" || len(a.Failing) == 0) { // else it stands there
 		head += fmt.Sprintf(" (%s)", a.Why)
 	}
 	lines := append([]string{head}, a.Lines...)
