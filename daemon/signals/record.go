@@ -47,7 +47,7 @@ func rank(source string) int {
 		return 0
 	case "prometheus", "scrape":
 		return 1
-	case "ssh", "scrape":
+	case "ssh":
 		return 2
 	}
 	return 3
