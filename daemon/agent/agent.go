@@ -53,10 +53,9 @@ type Fuse struct {
 // agent is one run of it.
 type agent struct {
 	Options
-	boot    string
-	started guard.Instant
-	queue   buffer
-	wake    chan struct{}
+	boot  string
+	queue buffer
+	wake  chan struct{}
 
 	mu       sync.Mutex
 	window   window
@@ -64,7 +63,7 @@ type agent struct {
 	listed   guard.Instant
 	troubles map[string]string
 	state    state
-	tried    bool
+	vain     guard.Instant // since when guardd does not answer
 	skew     time.Duration // guardd's clock minus this one, as last told
 	burn     Burn
 	fired    guard.Instant
@@ -84,7 +83,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer held.Close()
-	a := &agent{Options: o, boot: o.Box.Boot(), started: o.Now(), wake: make(chan struct{}, 1), troubles: map[string]string{}, burn: FuseOff}
+	a := &agent{Options: o, boot: o.Box.Boot(), wake: make(chan struct{}, 1), troubles: map[string]string{}, burn: FuseOff}
 	if a.state, err = recall(o.Dir, o.Resource); err != nil {
 		return err
 	}
@@ -94,7 +93,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	a.tellFuse()
 	c := o.Box.Counters()
-	a.counters, a.read = &c, a.started
+	a.counters, a.read = &c, o.Now()
 	var wg sync.WaitGroup
 	wg.Go(func() { o.GPUs.Run(ctx, a.reading, func(why string) { a.trouble("gpus", why) }) })
 	wg.Go(func() { a.ship(ctx) })
@@ -161,8 +160,12 @@ func (a *agent) sample() {
 	if !a.listed.IsZero() && at.Sub(a.listed) < 2*appsEvery+a.Every {
 		x.Processes, x.GPUProcesses = a.procs.Processes, append([]guard.GPUProcess(nil), a.procs.GPUProcesses...)
 	}
+	slept := took > 2*a.Every
+	if slept {
+		a.vain = guard.Instant{} // nobody was called in that time
+	}
 	a.mu.Unlock()
-	if took > 2*a.Every {
+	if slept {
 		return
 	}
 	a.Box.Processes(&x)
@@ -202,7 +205,7 @@ func (a *agent) request() (wire.AgentRequest, error) {
 
 // scene is the moment for the fuse. The caller holds the lock.
 func (a *agent) scene(at guard.Instant) Scene {
-	return Scene{At: at, Boot: a.boot, Started: a.started, Tried: a.tried}
+	return Scene{At: at, Boot: a.boot, Vain: a.vain}
 }
 
 // makeFolders makes what Run needs; jobs of every user may leave a file in beats.

@@ -393,3 +393,29 @@ func TestSleep(t *testing.T) {
 		}
 	})
 }
+
+// TestFuseSleep: a box that wakes up after its limit looks for guard first, however long it
+// had called in vain before it slept.
+func TestFuseSleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.fuse(time.Hour)
+		l.becomes(l.takes(10 * time.Minute))
+		l.start()
+		l.pass(2 * time.Minute)
+		l.becomes(fails(errAway))
+		l.pass(30 * time.Minute)
+		l.mu.Lock()
+		l.began = l.began.Add(-8 * time.Hour)
+		l.mu.Unlock()
+		l.pass(settle - time.Minute)
+		if _, fired, _, _ := l.seen(); len(fired) != 0 {
+			t.Errorf("fired at %v, right after it woke up", fired)
+		}
+		l.pass(10 * time.Minute)
+		l.stop()
+		if _, fired, _, _ := l.seen(); len(fired) == 0 {
+			t.Error("it never fired")
+		}
+	})
+}

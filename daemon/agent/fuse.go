@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// settle is how long an agent looks for guard before a fuse that was set in an earlier
-	// boot can fire.
+	// settle is how long guard is called in vain at least before the fuse fires: after a
+	// reboot, a sleep or a start of the agent its silence may be the box's own.
 	settle = 10 * time.Minute
 	// longOff is the longest that a box is believed to have been off. A clock that says
 	// more is likelier to be wrong.
@@ -29,10 +29,9 @@ type Heard struct {
 type Scene struct {
 	At   guard.Instant
 	Boot string
-	// Started is when this agent did. Tried tells that guard was called since then, and
-	// did not answer the last time.
-	Started guard.Instant
-	Tried   bool
+	// Vain is since when guard has been called and did not answer, without a break; zero:
+	// the last call was answered, or there was none yet.
+	Vain guard.Instant
 }
 
 // Burn is how far a fuse has come.
@@ -65,7 +64,7 @@ type Verdict struct {
 // Within one boot only what has elapsed counts, which no setting of the clock moves. Over
 // a reboot there is the wall clock alone. Where it says what cannot be (a time before
 // guard was heard, or a month without power), only what has elapsed in this boot is sure
-// to have passed; and guard is looked for first.
+// to have passed.
 func Judge(after time.Duration, h Heard, now Scene) Verdict {
 	switch {
 	case h.At.IsZero():
@@ -76,17 +75,20 @@ func Judge(after time.Duration, h Heard, now Scene) Verdict {
 	// silent and left are what has passed since guard was heard, and what had to pass from
 	// then on.
 	left := max(after, h.Limit.Sub(h.At))
-	silent, first := now.At.Sub(h.At), time.Duration(0)
+	silent, looked := now.At.Sub(h.At), time.Duration(0)
 	if h.Boot != now.Boot {
 		silent = now.At.Wall.Sub(h.At.Wall)
-		if first = settle - now.At.Sub(now.Started); silent < now.At.Elapsed || silent > longOff+now.At.Elapsed {
+		if silent < now.At.Elapsed || silent > longOff+now.At.Elapsed {
 			silent = now.At.Elapsed
 		}
 	}
-	wait := max(left-silent, first)
-	v := Verdict{Burn: FuseArmed, At: now.At.Add(max(wait, 0))}
+	if !now.Vain.IsZero() {
+		looked = now.At.Sub(now.Vain)
+	}
+	wait := max(left-silent, settle-looked)
+	v := Verdict{Burn: FuseArmed, At: now.At.Add(wait)}
 	switch {
-	case wait <= 0 && now.Tried:
+	case wait <= 0:
 		return Verdict{Burn: FuseFired, At: now.At, Why: fmt.Sprintf("guard has not been heard for %s, and the limit it told of has passed", silent.Round(time.Second))}
 	case silent >= after:
 		v.Burn, v.Why = FuseBurning, fmt.Sprintf("guard has not been heard for %s", silent.Round(time.Second))

@@ -34,9 +34,9 @@ func TestJudge(t *testing.T) {
 	}
 	// In another boot the box has been up for so long when the wall clock says d.
 	rebooted := func(d, up time.Duration) Scene {
-		return Scene{At: guard.Instant{Wall: wall.Add(d), Elapsed: up}, Boot: "two", Started: guard.Instant{Wall: wall.Add(d - up), Elapsed: 0}, Tried: true}
+		return Scene{At: guard.Instant{Wall: wall.Add(d), Elapsed: up}, Boot: "two", Vain: guard.Instant{Wall: wall.Add(d - up)}.Add(time.Second)}
 	}
-	in := func(at guard.Instant) Scene { return Scene{At: at, Boot: "one", Started: moment(0), Tried: true} }
+	in := func(at guard.Instant) Scene { return Scene{At: at, Boot: "one", Vain: moment(time.Second)} }
 	for name, c := range map[string]struct {
 		heard Heard
 		now   Scene
@@ -52,11 +52,12 @@ func TestJudge(t *testing.T) {
 		"both":                              {heardAt(2 * h), in(moment(6 * h)), FuseFired, 6 * h},
 		"both, the limit last":              {heardAt(20 * h), in(moment(20 * h)), FuseFired, 20 * h},
 		"a limit that had passed when told": {heardAt(-h), in(moment(6 * h)), FuseFired, 6 * h},
-		"not tried yet":                     {heardAt(2 * h), Scene{At: moment(9 * h), Boot: "one", Started: moment(9 * h)}, FuseBurning, 9 * h},
+		"not called yet":                    {heardAt(2 * h), Scene{At: moment(9 * h), Boot: "one"}, FuseBurning, 9*h + settle},
+		"called in vain for nine minutes":   {heardAt(2 * h), Scene{At: moment(9 * h), Boot: "one", Vain: moment(9*h - 9*time.Minute)}, FuseBurning, 9*h + time.Minute},
 		"the clock steps a year ahead":      {heardAt(2 * h), in(stepped(h, 365*24*h)), FuseArmed, 365*24*h + 6*h},
 		"the clock steps a year back":       {heardAt(2 * h), in(stepped(7*h, -365*24*h)), FuseFired, 7*h - 365*24*h},
 		"rebooted, long ago":                {heardAt(2 * h), rebooted(50*h, 11*time.Minute), FuseFired, 50 * h},
-		"rebooted, looks for guard first":   {heardAt(2 * h), rebooted(50*h, 4*time.Minute), FuseBurning, 50*h + 6*time.Minute},
+		"rebooted, looks for guard first":   {heardAt(2 * h), rebooted(50*h, 4*time.Minute), FuseBurning, 50*h + 6*time.Minute + time.Second},
 		"rebooted, not silent for long":     {heardAt(2 * h), rebooted(3*h, 11*time.Minute), FuseArmed, 6 * h},
 		"rebooted, before the limit":        {heardAt(20 * h), rebooted(9*h, 11*time.Minute), FuseBurning, 20 * h},
 		"rebooted in 1970":                  {heardAt(2 * h), rebooted(-50*365*24*h, 11*time.Minute), FuseArmed, -50*365*24*h - 11*time.Minute + 6*h},
@@ -101,7 +102,7 @@ func TestFuseNeverEarly(t *testing.T) {
 				truth += time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "up for"))
 			}
 			at := guard.Instant{Wall: wall.Add(truth + off), Elapsed: truth - up}
-			v := Judge(after, heard, Scene{At: at, Boot: boot, Started: started, Tried: true})
+			v := Judge(after, heard, Scene{At: at, Boot: boot, Vain: started})
 			due := truth >= after && truth >= limit
 			// A clock that was stepped may lie after a reboot, by what is believed at most.
 			if v.Burn == FuseFired && !due && !(stepped && boot != "one" && at.Wall.Sub(heard.At.Wall) >= max(after, limit)) {
@@ -130,11 +131,11 @@ func TestFuseHeeds(t *testing.T) {
 		silent := time.Duration(rapid.Int64Range(0, int64(1000*time.Hour)).Draw(t, "silent"))
 		h := Heard{Boot: "one", At: moment(silent), Limit: moment(silent + time.Second)}
 		at := moment(silent + time.Minute)
-		if v := Judge(15*time.Minute, h, Scene{At: at, Boot: "one", Tried: true}); v.Burn != FuseArmed {
+		if v := Judge(15*time.Minute, h, Scene{At: at, Boot: "one", Vain: moment(silent - time.Hour)}); v.Burn != FuseArmed {
 			t.Fatalf("heard a minute ago: %s", v.Burn)
 		}
 		h.Limit = guard.Instant{}
-		if v := Judge(15*time.Minute, h, Scene{At: moment(silent + 10000*time.Hour), Boot: "one", Tried: true}); v.Burn != FuseOff {
+		if v := Judge(15*time.Minute, h, Scene{At: moment(silent + 10000*time.Hour), Boot: "one", Vain: moment(silent - time.Hour)}); v.Burn != FuseOff {
 			t.Fatalf("no limit: %s", v.Burn)
 		}
 	})

@@ -107,7 +107,11 @@ func (a *agent) failed(err error, r wire.AgentRequest, at guard.Instant) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.tried = !alive
+	if alive {
+		a.vain = guard.Instant{}
+	} else if a.vain.IsZero() {
+		a.vain = at
+	}
 	h := &a.state.Heard
 	if !alive || h.At.IsZero() {
 		return
@@ -124,7 +128,7 @@ func (a *agent) failed(err error, r wire.AgentRequest, at guard.Instant) {
 func (a *agent) heard(answer wire.AgentAnswer, at guard.Instant) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.tried = false
+	a.vain = guard.Instant{}
 	a.skew = answer.Now.Sub(at.Wall)
 	h := Heard{Boot: a.boot, At: at}
 	if answer.Orders.Limit != nil {

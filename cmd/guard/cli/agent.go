@@ -87,9 +87,9 @@ ACCOUNT/ID. It is read from --token-file or the environment, as for every comman
 heard for that long, and the limit of the lease that guard last told of has passed
 as well, the box is powered off, or the command of --fuse-do is run (by the shell;
 it may call the cloud with a key that can do nothing else). It is armed again
-after a reboot, where guard is first looked for during 10 minutes. An extension
-that is heard puts it off; where guard tells of no limit at which it would act, it
-does nothing. A clock that is set wrong does not fire it.`,
+after a reboot; there, and after a sleep, guard is called for 10 minutes first. An
+extension that is heard puts it off; where guard tells of no limit at which it would
+act, it does nothing. A clock that is set wrong does not fire it.`,
 		Example: `  guard agent --addr https://guard.internal:7070 --token-file /etc/guard/agent.token
   guard agent --resource research/i-0abc --fuse 6h
   guard agent --fuse 6h --fuse-do "/usr/local/bin/terminate-me" --fuse-dry-run`,
