@@ -187,6 +187,13 @@ func TestCompile(t *testing.T) {
 	newFeed(t).give(time.Hour, cores(0.5)).quietFor(time.Hour)
 	newFeed(t).give(time.Hour, cores(0.3)).give(time.Hour, cores(0.75)).quietFor(0)
 	newFeed(t).give(time.Hour, cores(0.3)).give(time.Hour, cores(0.65)).quietFor(2 * time.Hour)
+	// The baseline falls in minutes, and nothing is learned of it while a GPU works.
+	newFeed(t).give(time.Hour, cores(0.5)).give(time.Hour).give(time.Hour, cores(0.6)).quietFor(0)
+	f = newFeed(t).give(10 * time.Minute)
+	f.interval = time.Hour
+	f.give(48*time.Hour, training)
+	f.interval = time.Minute
+	f.give(time.Hour, cores(0.55)).quietFor(0)
 	// Days of work do not make it the baseline.
 	f = newFeed(t).give(72*time.Hour, cores(1.2))
 	f.is("idle", f.s.Idle.On(), false)
@@ -209,6 +216,16 @@ func TestCron(t *testing.T) {
 			f.give(3*time.Minute, busy).give(7 * time.Minute)
 		}
 		f.quietFor(7 * time.Minute)
+	}
+	// A quarter of the samples is not enough (but for the first five, which are all there
+	// are), three in ten are.
+	for share, want := range map[time.Duration]time.Duration{5: 57*time.Minute + 30*time.Second, 6: 7 * time.Minute} {
+		f := newFeed(t)
+		f.interval = 30 * time.Second
+		for range 6 {
+			f.give(share*f.interval, rx(200_000)).give((20 - share) * f.interval)
+		}
+		f.quietFor(want)
 	}
 	// At five minutes a sample one of the two there are is enough.
 	f := newFeed(t)
@@ -279,6 +296,8 @@ func TestStuckProfiling(t *testing.T) {
 	f = newFeed(t).give(3*time.Hour, each(engine), each(noUtil), each(watts(600)))
 	f.is("idle", f.s.Idle.On(), false).is("quiet", f.s.GPUsQuiet.On(), false).is("named", slices.Contains(f.s.Doubts, name), true)
 	f.is("lost", f.s.Lost.On(), true)
+	// Tensor cores that rest are not a GPU that does.
+	newFeed(t).give(time.Hour, each(noUtil), each(func(g *guard.GPUSample) { g.Tensor, g.DRAM = guard.Known(0), guard.Known(0) })).quietFor(0)
 	// At rest it is believed, and takes the place of a utilisation that is not told.
 	newFeed(t).give(time.Hour, each(engine), each(noUtil)).quietFor(time.Hour)
 	newFeed(t).give(time.Hour, each(noUtil), one(3, func(g *guard.GPUSample) { g.Engine = guard.Known(0.2) })).quietFor(0)
@@ -359,6 +378,12 @@ func TestOneOfEight(t *testing.T) {
 	f.give(7*time.Minute, six, one(6, util(30))).is("unused", f.s.Unused, []int{6, 7})
 	f.give(2*time.Minute, six, one(6, util(30))).is("unused", f.s.Unused, []int{7})
 	f.is("for an hour", f.s.UnusedFor(time.Hour), []int{7})
+	// What is hours ago counts half.
+	for late, want := range map[time.Duration]int{4: 1, 5: 0} {
+		g := newFeed(t)
+		g.give(6*time.Minute, six, one(6, util(30)), one(7, mem(900))).give(7*time.Hour, six, one(7, mem(900))).give(late*time.Minute, six, one(6, util(30)), one(7, mem(900)))
+		g.is("used long ago", len(g.s.UnusedFor(time.Hour)), want)
+	}
 	// One is loaded and does nothing: that is imbalance, and no smaller box would do.
 	f.give(time.Minute, six, one(7, mem(900))).is("unused", f.s.UnusedFor(5*time.Minute), []int(nil))
 

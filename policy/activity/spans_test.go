@@ -21,6 +21,8 @@ func spinning(x *guard.Sample) {
 func TestHung(t *testing.T) {
 	f := newFeed(t).give(40*time.Minute, spinning)
 	f.is("hung", f.s.Hung.Seen, 40*time.Minute).is("idle", f.s.Idle.On(), false)
+	f.give(2*time.Minute, spinning, each(func(g *guard.GPUSample) { g.Power = guard.Gauge{} }))
+	f.is("power not told", f.s.Hung.Seen, 40*time.Minute)
 	f.give(time.Minute, spinning, disk(2e6)).is("a checkpoint", f.s.Hung.On(), false)
 	for name, c := range map[string]change{
 		"disk not told": func(x *guard.Sample) { x.Disk = guard.Gauge{} },
@@ -65,6 +67,9 @@ func TestPower(t *testing.T) {
 	f.give(time.Minute, one(5, watts(107))).quietFor(0).is("work", f.s.Work, "gpu power 35 W above its rest")
 	f.give(15*time.Minute, one(5, watts(140))).quietFor(0)
 	f.give(time.Hour, one(5, watts(140))).quietFor(time.Hour)
+	// What it rests at now is the least of what it drew.
+	f = newFeed(t).give(30*time.Minute).give(time.Minute, one(5, watts(110))).give(20*time.Minute, one(5, watts(160)))
+	f.quietFor(0)
 	// A context is no work: the memory that moves says that it rests elsewhere now.
 	loaded := func(x *guard.Sample) { each(mem(30_000))(x); each(watts(120))(x); x.Processes = guard.Known(1) }
 	f = newFeed(t).give(30*time.Minute).give(time.Hour, loaded)
