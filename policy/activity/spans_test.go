@@ -171,6 +171,13 @@ func TestSpacing(t *testing.T) {
 	f.interval = 10 * time.Second
 	f.give(time.Hour, minutes).quietFor(time.Hour + 50*time.Second)
 	f.is("covered", f.s.Covered(f.s.Idle), 1.0).is("of nothing", f.s.Covered(Span{}), 0.0)
+	// Nor does quiet begin before work has ended.
+	f.give(10*time.Second, minutes, one(1, util(5))).give(20*time.Second, minutes).quietFor(20 * time.Second)
+	// Of long intervals three may be missing.
+	f = newFeed(t)
+	f.interval = 10 * time.Minute
+	f.give(time.Hour).pass(20 * time.Minute).give(10 * time.Minute).quietFor(70 * time.Minute)
+	f.pass(40 * time.Minute).give(10 * time.Minute).quietFor(10 * time.Minute)
 }
 
 // TestSame: what only grows older is no difference, and whatever a rule may judge is.
