@@ -168,6 +168,13 @@ func TestDownload(t *testing.T) {
 	f.give(time.Hour)
 	f.quietFor(time.Hour).is("parked", f.s.Parked.On(), false).is("came", f.s.Came, 0.0)
 
+	// One that stutters is one download.
+	f = newFeed(t).give(10*time.Minute, rx(9e6))
+	for range 10 {
+		f.give(time.Minute).give(time.Minute, rx(9e6))
+	}
+	f.is("parked", f.s.Parked.Seen, 28*time.Minute).is("idle", f.s.Idle.On(), false)
+
 	slow := newFeed(t).give(2*time.Hour, rx(199_000))
 	slow.quietFor(2 * time.Hour)
 	slow.is("parked", slow.s.Parked.On(), false)
@@ -245,6 +252,9 @@ func TestFaultyProbe(t *testing.T) {
 		t.Error("an hour of quiet is reached by 59 minutes that were seen")
 	}
 	f.give(time.Minute).quietFor(time.Hour).is("lost", f.s.Lost.On(), false)
+	if when, is := f.s.Reached(f.s.Idle, time.Hour, f.at); !is || !when.Equal(t0.Add(65*time.Minute)) {
+		t.Errorf("an hour of good answers is reached (%v) at %s", is, when.Sub(t0))
+	}
 	if got := f.s.Covered(f.s.Idle); math.Abs(got-60.0/65) > 1e-9 {
 		t.Errorf("covered is %v, not 60 of 65 minutes", got)
 	}
@@ -364,38 +374,6 @@ func TestHeldByTheDead(t *testing.T) {
 	f.is("phantom", f.s.Phantom.On(), false)
 }
 
-// TestOneOfEight: one GPU that works is the box at work (IDLE-13), the others are told.
-func TestOneOfEight(t *testing.T) {
-	f := newFeed(t)
-	six := func(x *guard.Sample) {
-		for i := range 6 {
-			x.GPUs[i].Util, x.GPUs[i].MemUsed = guard.Known(100), guard.Known(70_000)
-		}
-	}
-	f.give(7*time.Hour, six).is("idle", f.s.Idle.On(), false)
-	f.is("unused", f.s.Unused, []int{6, 7}).is("seen", f.s.Underused.Seen, 7*time.Hour).is("since", f.s.Underused.Since, t0)
-	// The box rests: nobody could be unused meanwhile.
-	f.give(3*time.Hour).is("seen", f.s.Underused.Seen, 7*time.Hour)
-	// One does a little: 2 % of six hours are allowed.
-	f.give(7*time.Minute, six, one(6, util(30))).is("unused", f.s.Unused, []int{6, 7})
-	f.give(2*time.Minute, six, one(6, util(30))).is("unused", f.s.Unused, []int{7})
-	f.is("for an hour", f.s.UnusedFor(time.Hour), []int{7})
-	// What is hours ago counts half.
-	for late, want := range map[time.Duration]int{4: 1, 5: 0} {
-		g := newFeed(t)
-		g.give(6*time.Minute, six, one(6, util(30)), one(7, mem(900))).give(7*time.Hour, six, one(7, mem(900))).give(late*time.Minute, six, one(6, util(30)), one(7, mem(900)))
-		g.is("used long ago", len(g.s.UnusedFor(time.Hour)), want)
-	}
-	// One is loaded and does nothing: that is imbalance, and no smaller box would do.
-	f.give(time.Minute, six, one(7, mem(900))).is("unused", f.s.UnusedFor(5*time.Minute), []int(nil))
-
-	lone := newFeed(t).give(3*time.Hour, one(0, util(12)))
-	lone.is("idle", lone.s.Idle.On(), false).is("unused", lone.s.Unused, []int{1, 2, 3, 4, 5, 6, 7})
-	// Memory that nobody tells is not known to be free.
-	blind := newFeed(t).give(8*time.Hour, six, each(func(g *guard.GPUSample) { g.MemUsed = guard.Gauge{} }))
-	blind.is("underused", blind.s.Underused.On(), false)
-}
-
 // TestMissingGPU: one that is not told of is not quiet.
 func TestMissingGPU(t *testing.T) {
 	f := newFeed(t).give(30*time.Minute).give(10*time.Minute, func(x *guard.Sample) { x.GPUs = x.GPUs[:7] })
@@ -486,6 +464,10 @@ func TestBursts(t *testing.T) {
 	f.give(10*time.Minute, instants).is("confident", f.s.Confident(), true)
 	f.interval = 5 * time.Minute
 	f.give(5*time.Hour, instants).is("doubt", f.s.Doubt(), "low confidence: one instant each 5m misses what is between")
+	bare := newFeed(t).give(time.Hour, func(x *guard.Sample) {
+		x.CPUCores, x.Rx, x.Tx, x.Disk = guard.Gauge{}, guard.Gauge{}, guard.Gauge{}, guard.Gauge{}
+	})
+	bare.is("nothing but GPUs", bare.s.Confident(), false).quietFor(time.Hour)
 	// Work that two readings in a row show is not missed.
 	f = newFeed(t).give(40*time.Minute, instants).give(2*time.Minute, instants, one(4, util(80))).give(5*time.Minute, instants)
 	f.is("confident", f.s.Confident(), true)

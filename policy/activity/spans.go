@@ -273,8 +273,12 @@ func (s State) Reached(x Span, d time.Duration, at time.Time) (when time.Time, i
 // where it may. Readings of an instant miss the bursts between them. Five minutes
 // apart they prove nothing; closer ones prove a quiet that is twice as long as the
 // longest pause that there was between two pieces of work. An energy counter sums up
-// what was between the readings, bursts and all.
+// what was between the readings, bursts and all. And where nobody tells of CPU, network
+// and disk, a download or a build goes unseen.
 func (s State) Doubt() string {
+	if !s.told(cpuSignal, s.Heard) && !s.told(netSignal, s.Heard) && !s.told(diskSignal, s.Heard) {
+		return "low confidence: nobody tells of its CPU, network and disk, so a download or a build would go unseen"
+	}
 	if s.Basis != guard.Instantaneous || s.summed() {
 		return ""
 	}

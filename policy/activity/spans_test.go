@@ -60,6 +60,40 @@ func TestHung(t *testing.T) {
 	f.give(time.Minute, spinning, each(bare), each(watts(159))).is("41 W above it", f.s.Hung.On(), false)
 }
 
+// TestOneOfEight: one GPU that works is the box at work (IDLE-13), the others are told.
+func TestOneOfEight(t *testing.T) {
+	f := newFeed(t)
+	six := func(x *guard.Sample) {
+		for i := range 6 {
+			x.GPUs[i].Util, x.GPUs[i].MemUsed = guard.Known(100), guard.Known(70_000)
+		}
+	}
+	f.give(7*time.Hour, six).is("idle", f.s.Idle.On(), false)
+	f.is("unused", f.s.Unused, []int{6, 7}).is("seen", f.s.Underused.Seen, 7*time.Hour).is("since", f.s.Underused.Since, t0)
+	// The box rests: nobody could be unused meanwhile.
+	f.give(3*time.Hour).is("seen", f.s.Underused.Seen, 7*time.Hour)
+	// One does a little: 2 % of six hours are allowed.
+	f.give(7*time.Minute, six, one(6, util(30))).is("unused", f.s.Unused, []int{6, 7})
+	f.give(2*time.Minute, six, one(6, util(30))).is("unused", f.s.Unused, []int{7})
+	f.is("for an hour", f.s.UnusedFor(time.Hour), []int{7})
+	near := newFeed(t).give(30*time.Minute, six, one(7, mem(900))).give(7*time.Hour, six)
+	near.is("nearly as long", near.s.Unused, []int{6, 7})
+	// What is hours ago counts half.
+	for late, want := range map[time.Duration]int{4: 1, 5: 0} {
+		g := newFeed(t)
+		g.give(6*time.Minute, six, one(6, util(30)), one(7, mem(900))).give(7*time.Hour, six, one(7, mem(900))).give(late*time.Minute, six, one(6, util(30)), one(7, mem(900)))
+		g.is("used long ago", len(g.s.UnusedFor(time.Hour)), want)
+	}
+	// One is loaded and does nothing: that is imbalance, and no smaller box would do.
+	f.give(time.Minute, six, one(7, mem(900))).is("unused", f.s.UnusedFor(5*time.Minute), []int(nil))
+
+	lone := newFeed(t).give(3*time.Hour, one(0, util(12)))
+	lone.is("idle", lone.s.Idle.On(), false).is("unused", lone.s.Unused, []int{1, 2, 3, 4, 5, 6, 7})
+	// Memory that nobody tells is not known to be free.
+	blind := newFeed(t).give(8*time.Hour, six, each(func(g *guard.GPUSample) { g.MemUsed = guard.Gauge{} }))
+	blind.is("underused", blind.s.Underused.On(), false)
+}
+
 // TestPower: a GPU that draws more than it rests at works, for as long as nothing says
 // that this is what it rests at now.
 func TestPower(t *testing.T) {

@@ -147,9 +147,11 @@ var podBox = Box{GPUs: 1, Created: time.Unix(0, 0), Running: true}
 
 // sample is what an agent on the pod would have told. The trace has no processes: one is
 // taken to be there where more memory is in use than a context takes, and where memory
-// is not told neither are they.
+// is not told neither are they. It has no CPU, network and disk either: they are taken
+// to rest.
 func (p *pod) sample(at int64) guard.Sample {
-	x := guard.Sample{At: time.Unix(at, 0).UTC(), Interval: step, Basis: guard.Average, Source: "trace", GPUs: make([]guard.GPUSample, 1)}
+	x := guard.Sample{At: time.Unix(at, 0).UTC(), Interval: step, Basis: guard.Average, Source: "trace", GPUs: make([]guard.GPUSample, 1),
+		CPUCores: guard.Known(0), Rx: guard.Known(0), Tx: guard.Known(0), Disk: guard.Known(0)}
 	g := &x.GPUs[0]
 	g.MemTotal = guard.Known(48 << 10)
 	if v, ok := p.util[at]; ok {
@@ -177,7 +179,7 @@ func ours(sort Quiet, after time.Duration, busy Busy) func(*pod) []fire {
 		for _, tick := range p.ticks {
 			x := p.sample(tick)
 			s = s.Fold(busy, podBox, x, x.At)
-			if _, is := s.Reached(s.Idle, after, x.At); is && s.Covered(s.Idle) >= busy.Coverage && s.Fresh(x.At) && s.Ready(x.At, busy, podBox) &&
+			if _, is := s.Reached(s.Idle, after, x.At); is && s.Covered(s.Idle) >= busy.Coverage && s.Fresh(x.At) && s.Confident() && s.Ready(x.At, busy, podBox) &&
 				(sort == "" || s.Sort == sort) && !s.Idle.Since.Equal(last) {
 				last = s.Idle.Since
 				fires = append(fires, fire{tick, last.Unix()})
