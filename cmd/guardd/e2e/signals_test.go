@@ -2,19 +2,15 @@ package e2e
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"guard/daemon/wire"
+	"guard/providers/signals/prometheustest"
 )
 
 // exporter speaks dcgm-exporter's and node-exporter's names about one box.
@@ -83,7 +79,7 @@ func (e *exporter) history(long time.Duration) string {
 			fmt.Fprintf(&b, "# TYPE %s %s\n", name, f.kind)
 			last = name
 		}
-		labels := strings.Trim(f.labels+fmt.Sprintf(`,instance=%q,job="box"`, e.box), ",")
+		labels := strings.Trim(f.labels+fmt.Sprintf(`,instance=%q,job="job0"`, e.box), ",")
 		for at := now.Add(-long); at.Before(now); at = at.Add(15 * time.Second) {
 			fmt.Fprintf(&b, "%s{%s} %g %d\n", f.name, labels, f.value(at), at.Unix())
 		}
@@ -93,72 +89,12 @@ func (e *exporter) history(long time.Duration) string {
 }
 
 // monitoring is a real Prometheus that reads an exporter every second, and has read it
-// for three hours. It ends with the test.
+// for three hours.
 func monitoring(t *testing.T, e *exporter) (url string) {
 	t.Helper()
-	for _, program := range []string{"prometheus", "promtool"} {
-		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv("GUARD_E2E") == "require" {
-				t.Fatalf("there is no %s on the PATH: apt-get install prometheus", program)
-			}
-			t.Skipf("there is no %s on the PATH to try it against: apt-get install prometheus", program)
-		}
-	}
 	web := httptest.NewServer(e)
 	t.Cleanup(web.Close)
-	dir := t.TempDir()
-	file := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	data := filepath.Join(dir, "data")
-	if out, err := exec.Command("promtool", "tsdb", "create-blocks-from", "openmetrics", file("history", e.history(3*time.Hour)), data).CombinedOutput(); err != nil {
-		t.Fatalf("promtool: %v\n%s", err, out)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
-	config := file("prometheus.yml", fmt.Sprintf(`scrape_configs:
-  - job_name: box
-    scrape_interval: 1s
-    metrics_path: /
-    static_configs: [{targets: [%q], labels: {instance: %q}}]
-`, web.Listener.Addr(), e.box))
-	log := &locked{}
-	cmd := exec.Command("prometheus", "--config.file="+config, "--storage.tsdb.path="+data, "--web.listen-address="+addr)
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	over := make(chan error, 1)
-	go func() { over <- cmd.Wait() }()
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		<-over
-		if t.Failed() {
-			t.Logf("prometheus said:\n%s", log.tail())
-		}
-	})
-	url = "http://" + addr
-	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
-		resp, err := http.Get(url + "/-/ready")
-		if err == nil {
-			resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return url
-			}
-		}
-		if time.Now().After(end) {
-			t.Fatalf("prometheus is not ready: %v", err)
-		}
-	}
+	return prometheustest.Start(t, e.history(3*time.Hour), prometheustest.Target{Addr: web.Listener.Addr().String(), Path: "/", Instance: e.box})
 }
 
 const monitoredConfiguration = `
