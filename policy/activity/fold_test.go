@@ -464,6 +464,13 @@ func TestBursts(t *testing.T) {
 	f.give(10*time.Minute, instants).is("confident", f.s.Confident(), true)
 	f.interval = 5 * time.Minute
 	f.give(5*time.Hour, instants).is("doubt", f.s.Doubt(), "low confidence: one instant each 5m misses what is between")
+	// An energy counter sums up what is between the readings.
+	sums := newFeed(t)
+	sums.interval = 5 * time.Minute
+	sums.give(time.Hour, instants, func(x *guard.Sample) {
+		each(func(g *guard.GPUSample) { g.Energy = guard.Known(72 * x.At.Sub(t0).Seconds()) })(x)
+	})
+	sums.is("confident", sums.s.Confident(), true).quietFor(time.Hour)
 	bare := newFeed(t).give(time.Hour, func(x *guard.Sample) {
 		x.CPUCores, x.Rx, x.Tx, x.Disk = guard.Gauge{}, guard.Gauge{}, guard.Gauge{}, guard.Gauge{}
 	})
