@@ -21,7 +21,7 @@ func instant(at time.Time) guard.Instant {
 
 // world is a ledger with one account, and a book of it.
 type world struct {
-	*testing.T
+	testing.TB
 	backend *backend
 	ledger  *store.Ledger
 	store   *samples.Store
@@ -46,8 +46,8 @@ func (b *backend) Update(ctx context.Context, fn func(store.Writer) error) error
 	return b.Backend.Update(ctx, fn)
 }
 
-func newWorld(t *testing.T) *world {
-	w := &world{T: t, backend: &backend{Backend: memory.New()}, store: samples.Memory(), now: start,
+func newWorld(t testing.TB) *world {
+	w := &world{TB: t, backend: &backend{Backend: memory.New()}, store: samples.Memory(), now: start,
 		account: &providers.Account{Name: "lab", Kind: "cloud", Poll: time.Minute}}
 	var err error
 	if w.ledger, err = store.Open(t.Context(), w.backend, instant(start)); err != nil {
