@@ -189,3 +189,11 @@ func (s spike) facts() []guard.Fact {
 		{Name: "usual", Value: fmt.Sprintf("median %s, p99 %s, at this time of day %s an hour; %s a day", guard.ByteText(s.Median), guard.ByteText(s.P99), guard.ByteText(s.SameHour), guard.ByteText(s.MaxDay)), Source: rule, At: at},
 	}
 }
+
+// spikeEnds is why a spike is over.
+func (f Facts) spikeEnds() string {
+	if f.Egress == nil {
+		return ""
+	}
+	return fmt.Sprintf("It sent %s in the hour until %s.", guard.ByteText(egress.Look(*f.Egress, f.Egress.At).Hour), f.stamp(f.Egress.At))
+}

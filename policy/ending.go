@@ -28,6 +28,9 @@ func Ends(r Rules, f Facts, o guard.Finding) Ending {
 			return Ending{Why: Upper(why) + "."}
 		}
 	}
+	if o.Rule == guard.RuleEgressSpike && f.live() {
+		return Ending{Why: f.spikeEnds()}
+	}
 	if !bySamples(o.Rule) || !f.live() {
 		return Ending{Quiet: EndsQuietly(o)}
 	}

@@ -268,12 +268,22 @@ type findingsIn struct {
 
 func (s *server) findings(ctx context.Context, at guard.Instant, in *findingsIn) (wire.Findings, error) {
 	out := wire.Findings{Now: s.now(at), Findings: []wire.Finding{}}
+	var found []guard.Finding
+	mutes := map[string][]guard.Mute{}
 	err := s.Ledger.View(ctx, func(v *store.View) error {
 		for f, err := range v.Findings.All("") {
 			if err != nil {
 				return err
 			}
-			out.Findings = append(out.Findings, s.wireFinding(f))
+			found = append(found, f)
+		}
+		for m, err := range v.Mutes.All("") {
+			if err != nil {
+				return err
+			}
+			if m.At(at.Wall) {
+				mutes[m.Subject] = append(mutes[m.Subject], m)
+			}
 		}
 		if !in.Closed {
 			return nil
@@ -282,20 +292,19 @@ func (s *server) findings(ctx context.Context, at guard.Instant, in *findingsIn)
 			if err != nil {
 				return err
 			}
-			out.Findings = append(out.Findings, s.wireFinding(f))
+			found = append(found, f)
 		}
 		return nil
 	})
-	// What is urgent first, then the newest.
-	slices.SortStableFunc(out.Findings, func(a, b wire.Finding) int {
-		if a.Urgent != b.Urgent {
-			if a.Urgent {
-				return -1
-			}
-			return 1
-		}
-		return b.Opened.Compare(a.Opened)
-	})
+	if scope := callerOf(ctx).Scope; scope != "" {
+		found = slices.DeleteFunc(found, func(f guard.Finding) bool { return f.Subject != scope })
+	}
+	fs := s.staked(found, func(subject string) []guard.Mute { return mutes[subject] }, at.Wall)
+	for _, f := range fs {
+		out.Findings = append(out.Findings, f.Finding)
+	}
+	out.SoFar, out.SoFarAll = totals(fs, soFar, s.Rules().Exchange)
+	out.AMonth, out.AMonthAll = totals(fs, aMonth, s.Rules().Exchange)
 	return out, err
 }
 

@@ -164,14 +164,26 @@ type Finding struct {
 	Closed  *time.Time `json:"closed"`
 	// Wastes is what it costs an hour, where known.
 	Wastes *string `json:"wastes"`
-	Urgent bool    `json:"urgent"`
-	Facts  []Fact  `json:"facts,omitempty"`
+	// AtStake is what it is about in money, where known, and Stake says whether that is
+	// what it has cost "so far" or what it costs "a month".
+	AtStake *string `json:"at_stake"`
+	Stake   string  `json:"stake,omitempty"`
+	// Snoozed is until when nothing is said about it that is not urgent.
+	Snoozed *time.Time `json:"snoozed,omitempty"`
+	Urgent  bool       `json:"urgent"`
+	Facts   []Fact     `json:"facts,omitempty"`
 }
 
 // Findings is the answer to GET /v1/findings.
 type Findings struct {
 	Now      time.Time `json:"now"`
 	Findings []Finding `json:"findings"`
+	// SoFar and AMonth are what is at stake in all open ones, an amount a currency, each
+	// thing once; SoFarAll and AMonthAll are those in the currency of exchange.base.
+	SoFar     []string `json:"so_far,omitempty"`
+	SoFarAll  *string  `json:"so_far_all,omitempty"`
+	AMonth    []string `json:"a_month,omitempty"`
+	AMonthAll *string  `json:"a_month_all,omitempty"`
 }
 
 // Fact is one thing a judgement rests on.

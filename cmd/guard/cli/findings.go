@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,8 +14,12 @@ import (
 func (a *app) findings() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use:     "findings",
-		Short:   "What is wrong now",
+		Use:   "findings",
+		Short: "What is wrong now, and what money is at stake",
+		Long: `Findings shows what is wrong, what most is at stake for first: of an instance
+what it has cost since that began, of a disk, a snapshot and the like what it
+costs a month. Amounts of several currencies are compared by exchange, where
+guardd has rates; what has no known price stands last.`,
 		Example: "  guard findings\n  guard findings --all -o json",
 		Args:    usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -33,22 +39,54 @@ func (a *app) findings() *cobra.Command {
 			}
 			var rows [][]string
 			for _, x := range out.Findings {
-				wastes, closed := "", ""
+				wastes, closed, snoozed, stake := "", "", "", "unknown"
 				if x.Wastes != nil {
 					wastes = *x.Wastes
+				}
+				if x.AtStake != nil {
+					stake = *x.AtStake
+				}
+				if x.Stake == "a month" {
+					stake += " a month"
 				}
 				if x.Closed != nil {
 					closed = ahead(out.Now, *x.Closed)
 				}
-				rows = append(rows, []string{x.Rule, x.Subject, ahead(out.Now, x.Since), closed, wastes, x.Title})
+				if x.Snoozed != nil {
+					snoozed = "for " + span(x.Snoozed.Sub(out.Now))
+				}
+				rows = append(rows, []string{x.Rule, x.Subject, stake, wastes, ahead(out.Now, x.Since), closed, snoozed, x.Title})
 			}
-			a.table([]column{{title: "finding"}, {title: "about"}, {title: "since", drop: 2}, {title: "closed", drop: 3},
-				{title: "per hour", drop: 1, right: true}, {title: "what", least: 20}}, rows)
+			a.table([]column{{title: "finding"}, {title: "about"}, {title: "at stake", right: true}, {title: "per hour", drop: 4, right: true},
+				{title: "since", drop: 2}, {title: "closed", drop: 3}, {title: "snoozed", drop: 1}, {title: "what", least: 16}}, rows)
+			a.atStake(out)
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "closed ones, too")
 	return cmd
+}
+
+// atStake is the total: each thing counts once, however many findings it has.
+func (a *app) atStake(out wire.Findings) {
+	var parts []string
+	for _, x := range []struct {
+		sums []string
+		all  *string
+		word string
+	}{{out.SoFar, out.SoFarAll, " so far"}, {out.AMonth, out.AMonthAll, " a month"}} {
+		if len(x.sums) == 0 {
+			continue
+		}
+		part := strings.Join(x.sums, " + ") + x.word
+		if x.all != nil {
+			part += " (together " + *x.all + ")"
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) > 0 {
+		fmt.Fprintln(a.Out, "At stake: "+clean(strings.Join(parts, "; ")))
+	}
 }
 
 func (a *app) log() *cobra.Command {
