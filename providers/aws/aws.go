@@ -80,6 +80,7 @@ type Provider struct {
 	mu       sync.Mutex
 	gpus     map[string]gpu                    // by instance type
 	requests map[string]types.SpotInstanceType // by spot request
+	started  map[string]map[string][]string    // by region, and image: the instances of the last listing
 	spot     map[string]string                 // spot request by instance; "" for on demand
 }
 
@@ -125,7 +126,7 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 	}
 	p := &Provider{
 		name: o.Name, book: o.Book, secrets: secrets, listed: o.Config.listed(), cloudwatch: o.Config.CloudWatch,
-		gpus: map[string]gpu{}, requests: map[string]types.SpotInstanceType{}, spot: map[string]string{},
+		gpus: map[string]gpu{}, requests: map[string]types.SpotInstanceType{}, started: map[string]map[string][]string{}, spot: map[string]string{},
 	}
 	p.home = homeRegion(cfg.Region, p.listed)
 	p.setUp(cfg, o)
@@ -223,7 +224,12 @@ func (p *Provider) Identity(ctx context.Context) (guard.Identity, error) {
 var (
 	accountNumber = regexp.MustCompile(`^\d{12}$`)
 	instanceID    = regexp.MustCompile(`^i-(?:[0-9a-f]{8}|[0-9a-f]{17})$`)
-	volumeID      = regexp.MustCompile(`^vol-(?:[0-9a-f]{8}|[0-9a-f]{17})$`)
+	leftoverIDs   = map[guard.Kind]*regexp.Regexp{
+		guard.Snapshot: regexp.MustCompile(`^snap-(?:[0-9a-f]{8}|[0-9a-f]{17})$`),
+		guard.Image:    regexp.MustCompile(`^ami-(?:[0-9a-f]{8}|[0-9a-f]{17})$`),
+		guard.Address:  regexp.MustCompile(`^eipalloc-(?:[0-9a-f]{8}|[0-9a-f]{17})$`),
+	}
+	volumeID = regexp.MustCompile(`^vol-(?:[0-9a-f]{8}|[0-9a-f]{17})$`)
 )
 
 // assetTag is where a Nitro instance finds its own ID without asking the

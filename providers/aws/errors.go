@@ -55,6 +55,9 @@ var codes = map[string]error{
 	"IncorrectInstanceState":    guard.ErrConflict,
 	"IncorrectState":            guard.ErrConflict,
 	"VolumeInUse":               guard.ErrConflict,
+	"InvalidSnapshot.InUse":     guard.ErrConflict,
+	"InvalidIPAddress.InUse":    guard.ErrConflict,
+	"InvalidAMIID.Unavailable":  guard.ErrNotFound,
 	"IncorrectSpotRequestState": guard.ErrConflict,
 
 	"UnsupportedOperation":                guard.ErrUnsupported,

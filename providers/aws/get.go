@@ -20,7 +20,8 @@ import (
 // idsPerCall is how many IDs one describe call asks for.
 const idsPerCall = 200
 
-// Get reads instances and volumes by ID, one call for each region and 200 IDs.
+// Get reads instances and what may outlive them by ID, one call for each kind, region
+// and 200 IDs; of snapshots and images also what needs them.
 //
 // An ID with a scope is asked for there and nowhere else: a resource of EC2 never
 // leaves its region. Without one every region is asked, and "absent" needs all of
@@ -80,8 +81,14 @@ func (p *Provider) readable(id guard.ResourceID) error {
 	case guard.Instance:
 	case guard.Volume:
 		form, example = volumeID, "vol-0123456789abcdef0"
+	case guard.Snapshot:
+		form, example = leftoverIDs[id.Kind], "snap-0123456789abcdef0"
+	case guard.Image:
+		form, example = leftoverIDs[id.Kind], "ami-0123456789abcdef0"
+	case guard.Address:
+		form, example = leftoverIDs[id.Kind], "eipalloc-0123456789abcdef0"
 	default:
-		return fmt.Errorf("%w: read %s: the aws adapter reads instances and volumes, not %s", guard.ErrUnsupported, id, id.Kind)
+		return fmt.Errorf("%w: read %s: the aws adapter does not read a %s", guard.ErrUnsupported, id, id.Kind)
 	}
 	if id.Account != p.name {
 		return fmt.Errorf("%w: read %s: this is account %s", guard.ErrInvalid, id, p.name)
@@ -141,7 +148,7 @@ func (p *Provider) getBatch(ctx context.Context, kind guard.Kind, region string,
 		}
 		verdict := guard.VerdictUnknown
 		switch {
-		case strings.HasSuffix(code(err), ".NotFound"):
+		case strings.HasSuffix(code(err), ".NotFound"), code(err) == "InvalidAMIID.Unavailable":
 			verdict = guard.VerdictAbsent
 		case strings.HasSuffix(code(err), ".Malformed"):
 		default:
@@ -179,13 +186,18 @@ func (p *Provider) tell(kind guard.Kind, region string, ids []string, v guard.Ve
 }
 
 // unnamed marks what a reply left out without a word: EC2 answers for each ID or
-// refuses it, so that this is no proof of anything.
+// refuses it, so that this is no proof of anything. Images alone it leaves out once they
+// are deregistered (DescribeImages, API reference).
 func (p *Provider) unnamed(kind guard.Kind, region string, ids []string, found []guard.Resource, c *collector) {
 	for _, name := range ids {
 		if slices.ContainsFunc(found, func(r guard.Resource) bool { return r.ID.ID == name }) {
 			continue
 		}
 		id := p.id(kind, region, name)
+		if kind == guard.Image {
+			c.see(id, guard.Lookup{Verdict: guard.VerdictAbsent})
+			continue
+		}
 		err := fmt.Errorf("%w: read %s in %s: the answer to %s leaves it out", guard.ErrBadReply, id, region, describeCall[kind])
 		c.see(id, guard.Lookup{Verdict: guard.VerdictUnknown, Err: err})
 	}
@@ -194,6 +206,9 @@ func (p *Provider) unnamed(kind guard.Kind, region string, ids []string, found [
 var describeCall = map[guard.Kind]string{
 	guard.Instance: "ec2:DescribeInstances",
 	guard.Volume:   "ec2:DescribeVolumes",
+	guard.Snapshot: "ec2:DescribeSnapshots",
+	guard.Image:    "ec2:DescribeImages",
+	guard.Address:  "ec2:DescribeAddresses",
 }
 
 func (p *Provider) describe(ctx context.Context, kind guard.Kind, region string, ids []string) ([]guard.Resource, error) {
@@ -210,6 +225,9 @@ func (p *Provider) describe(ctx context.Context, kind guard.Kind, region string,
 		}
 		return found, nil
 	}
+	if leftoverIDs[kind] != nil {
+		return p.describeLeftover(ctx, kind, region, ids)
+	}
 	out, err := p.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: ids}, in(region))
 	if err != nil {
 		return nil, err
@@ -222,7 +240,7 @@ func (p *Provider) describe(ctx context.Context, kind guard.Kind, region string,
 	return slices.DeleteFunc(found, func(r guard.Resource) bool { return !slices.Contains(ids, r.ID.ID) }), nil
 }
 
-var idInText = regexp.MustCompile(`\b(?:i|vol)-[0-9a-f]{8,17}\b`)
+var idInText = regexp.MustCompile(`\b(?:i|vol|snap|ami|eipalloc)-[0-9a-f]{8,17}\b`)
 
 // namedIn are the IDs in the text of an error: "The instance IDs 'i-0a, i-0b' do
 // not exist".

@@ -102,11 +102,11 @@ func TestGetOfWhatIsNoID(t *testing.T) {
 	c := newCloud(t).usual().on("DescribeInstances", instancesReply("", box(idA)))
 	other := iid(idB)
 	other.Account = "somebody-else"
-	ls := c.adapter().Get(t.Context(), iid("i-0AAA"), iid(idA), iid(""), vid(idA), guard.ResourceID{Account: "research", Kind: guard.Snapshot, ID: "snap-1"}, other)
-	if verdicts(ls) != "unknown found unknown unknown unknown unknown" {
+	ls := c.adapter().Get(t.Context(), iid("i-0AAA"), iid(idA), iid(""), vid(idA), guard.ResourceID{Account: "research", Kind: guard.Snapshot, ID: "snap-1"}, other, idIn(guard.Filesystem, "fs-1"))
+	if verdicts(ls) != "unknown found unknown unknown unknown unknown unknown" {
 		t.Fatal(ls)
 	}
-	for i, want := range []error{guard.ErrInvalid, nil, guard.ErrInvalid, guard.ErrInvalid, guard.ErrUnsupported, guard.ErrInvalid} {
+	for i, want := range []error{guard.ErrInvalid, nil, guard.ErrInvalid, guard.ErrInvalid, guard.ErrInvalid, guard.ErrInvalid, guard.ErrUnsupported} {
 		if !errors.Is(ls[i].Err, want) {
 			t.Errorf("%d: %v", i, ls[i].Err)
 		}

@@ -27,7 +27,8 @@ const (
 	regionsAtOnce = 8
 )
 
-// List reads instances and volumes, all regions at the same time. For other kinds
+// List reads instances, volumes, snapshots, images and Elastic IP addresses of the
+// account's own, all regions at the same time. For other kinds
 // each region's result is guard.ErrUnsupported.
 func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inventory, error) {
 	var st providers.ServerTime
@@ -45,8 +46,9 @@ func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inven
 		all errgroup.Group
 	)
 	all.SetLimit(regionsAtOnce)
+	s := &sweep{p: p, of: map[string]func() uses{}}
 	for _, kind := range q.Kinds {
-		list := p.lister(kind)
+		list := s.lister(kind)
 		if list == nil {
 			list = func(context.Context, string) ([]guard.Resource, error) {
 				return nil, fmt.Errorf("%w: list %s in account %s", guard.ErrUnsupported, kind, p.name)
@@ -70,12 +72,18 @@ func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inven
 	return inv, nil
 }
 
-func (p *Provider) lister(kind guard.Kind) func(context.Context, string) ([]guard.Resource, error) {
+func (s *sweep) lister(kind guard.Kind) func(context.Context, string) ([]guard.Resource, error) {
 	switch kind {
 	case guard.Instance:
-		return p.instances
+		return s.p.instances
 	case guard.Volume:
-		return p.volumes
+		return s.p.volumes
+	case guard.Snapshot:
+		return s.snapshots
+	case guard.Image:
+		return s.images
+	case guard.Address:
+		return s.addresses
 	}
 	return nil
 }
@@ -156,6 +164,9 @@ func (p *Provider) instances(ctx context.Context, region string) ([]guard.Resour
 	})
 	if err != nil {
 		err = p.listFailed(err, "instances", region, "ec2:DescribeInstances")
+	}
+	if err == nil {
+		p.startedFrom(region, found)
 	}
 	return p.complete(ctx, region, found), err
 }

@@ -153,14 +153,14 @@ func TestPages(t *testing.T) {
 
 func TestListingsAskForEverything(t *testing.T) {
 	c := newCloud(t).usual()
-	list(t, c.adapter(), providers.Query{Kinds: []guard.Kind{guard.Instance, guard.Volume, guard.Snapshot}})
+	list(t, c.adapter(), providers.Query{Kinds: []guard.Kind{guard.Instance, guard.Volume, guard.Filesystem}})
 	if f := c.last("DescribeInstances"); f.Get("MaxResults") != "1000" || f.Get("IncludeManagedResources") != "true" {
 		t.Errorf("DescribeInstances with %v", f)
 	}
 	if f := c.last("DescribeVolumes"); f.Get("MaxResults") != "500" || f.Get("IncludeManagedResources") != "true" {
 		t.Errorf("DescribeVolumes with %v", f)
 	}
-	inv := list(t, c.adapter(), providers.Query{Kinds: []guard.Kind{guard.Snapshot}})
+	inv := list(t, c.adapter(), providers.Query{Kinds: []guard.Kind{guard.Filesystem}})
 	if len(inv.Results) != 2 || !errors.Is(inv.Results[0].Err, guard.ErrUnsupported) {
 		t.Errorf("a kind that is not listed must not look empty: %v", inv.Results)
 	}

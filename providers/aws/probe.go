@@ -53,8 +53,20 @@ func (p *Provider) Probe(ctx context.Context, on ...guard.ResourceID) []provider
 	checks = append(checks, p.dryRead("ec2:DescribeInstanceTypes", err))
 	_, err = p.ec2.DescribeSpotInstanceRequests(ctx, &ec2.DescribeSpotInstanceRequestsInput{DryRun: sdk.Bool(true)})
 	checks = append(checks, p.dryRead("ec2:DescribeSpotInstanceRequests", err))
+	checks = append(checks, p.probeLeftovers(ctx)...)
 	checks = append(checks, p.probeMetrics(ctx)...)
 	return append(checks, p.probeOn(ctx, p.subjects(on, seen), seen)...)
+}
+
+// probeLeftovers asks for what the listing of leftovers reads.
+func (p *Provider) probeLeftovers(ctx context.Context) []providers.Check {
+	dry := sdk.Bool(true)
+	_, snapshots := p.ec2.DescribeSnapshots(ctx, &ec2.DescribeSnapshotsInput{OwnerIds: []string{"self"}, DryRun: dry})
+	_, images := p.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{Owners: []string{"self"}, DryRun: dry})
+	_, addresses := p.ec2.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{DryRun: dry})
+	_, templates := p.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{Versions: []string{"$Latest"}, DryRun: dry})
+	return []providers.Check{p.dryRead("ec2:DescribeSnapshots", snapshots), p.dryRead("ec2:DescribeImages", images),
+		p.dryRead("ec2:DescribeAddresses", addresses), p.dryRead("ec2:DescribeLaunchTemplateVersions", templates)}
 }
 
 // probeLists lists as a poll does, so that a region that is shut is told, too.

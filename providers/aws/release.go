@@ -14,19 +14,22 @@ import (
 	"guard/providers"
 )
 
-// Release terminates an instance or deletes a volume. EC2 treats both as
-// idempotent by ID, so the token of the options is not needed.
+// Release terminates an instance, deletes a volume or a snapshot, deregisters an image or
+// gives an address back. EC2 treats all of them as idempotent by ID, so the token of the
+// options is not needed.
 //
 // An instance of a persistent spot request would come back: the request is
-// cancelled first, and where it cannot be read nothing is terminated. A volume
-// still attached is guard.ErrConflict.
-func (p *Provider) Release(ctx context.Context, id guard.ResourceID, _ providers.ReleaseOptions) error {
+// cancelled first, and where it cannot be read nothing is terminated. What
+// something uses, a volume that is attached, is guard.ErrConflict.
+func (p *Provider) Release(ctx context.Context, id guard.ResourceID, opt providers.ReleaseOptions) error {
 	if err := p.actOn(ctx, "release", id); err != nil {
 		return err
 	}
-	if id.Kind == guard.Volume {
-		_, err := p.ec2.DeleteVolume(providers.Write(ctx), &ec2.DeleteVolumeInput{VolumeId: &id.ID}, in(id.Scope))
-		return p.ended(err, "delete", id, "ec2:DeleteVolume")
+	if id.Kind != guard.Instance {
+		return p.deleteLeftover(ctx, id)
+	}
+	if opt.Parent.Kind == guard.SpotRequest {
+		p.rememberSpot(guard.Resource{ID: id, Spot: true, Parent: opt.Parent})
 	}
 	if err := p.cancelSpot(ctx, id); err != nil {
 		if errors.Is(err, guard.ErrNotFound) {

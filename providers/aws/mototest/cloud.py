@@ -61,6 +61,34 @@ def data_volume(ec2, instance, size):
     return v
 
 
+def snapshot(ec2, volume):
+    """Make a snapshot of a volume."""
+    return ec2.create_snapshot(VolumeId=volume)["SnapshotId"]
+
+
+def image(ec2, instance):
+    """Make an image of an instance; print it and its snapshots."""
+    i = ec2.create_image(InstanceId=instance, Name="of-" + instance)["ImageId"]
+    return {"image": i, "snapshots": [m["Ebs"]["SnapshotId"] for m in ec2.describe_images(ImageIds=[i])["Images"][0]["BlockDeviceMappings"] if "SnapshotId" in m.get("Ebs", {})]}
+
+
+def template(ec2, image):
+    """Make a launch template that starts instances from an image."""
+    return ec2.create_launch_template(LaunchTemplateName="of-" + image, LaunchTemplateData={"ImageId": image})["LaunchTemplate"]["LaunchTemplateId"]
+
+
+def drop_template(ec2, template):
+    ec2.delete_launch_template(LaunchTemplateId=template)
+
+
+def address(ec2, instance=""):
+    """Allocate an address, and give it to an instance."""
+    a = ec2.allocate_address(Domain="vpc")["AllocationId"]
+    if instance:
+        ec2.associate_address(AllocationId=a, InstanceId=instance)
+    return a
+
+
 def volumes(ec2):
     return {v["VolumeId"]: v["State"] for v in ec2.describe_volumes()["Volumes"]}
 
