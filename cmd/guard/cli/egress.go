@@ -19,8 +19,9 @@ func (a *app) egress() *cobra.Command {
 		Short: "What is sent out of instances, and what that costs",
 		Long: `Egress shows what is sent and received, as metered by the byte counters of
 each box. Bytes are of 1000 to the kB and months are those of UTC, as
-providers bill them.`,
-		Example: "  guard egress ls\n  guard egress show research/i-0abc\n  guard egress estimate 140GB research/i-0abc",
+providers bill them: guard egress ls, guard egress show research/i-0abc,
+guard egress estimate 140GB research/i-0abc.`,
+		Example: "  guard egress",
 		Args:    usageArgs(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
