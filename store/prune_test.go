@@ -75,7 +75,10 @@ func (p *past) write(tx *store.Tx) error {
 			m.Lease = p.lease()
 			m.Segments = append(m.Segments, guard.Segment{Resource: id, Lease: m.Lease})
 		}
-		do(errors.Join(tx.Observed.Put(o), tx.Metered.Put(m), tx.SetValue(store.ThreadName("slack", id.Key()), i)))
+		for range max(0, rapid.IntRange(-3, 2).Draw(p.t, "quantities")) {
+			m.Traffic = append(m.Traffic, guard.Quantity{Lease: p.lease()})
+		}
+		do(errors.Join(tx.Observed.Put(o), tx.Metered.Put(m), tx.Egress.Put(guard.Egress{Resource: id}), tx.SetValue(store.ThreadName("slack", id.Key()), i)))
 		if rapid.IntRange(0, 2).Draw(p.t, "found") == 0 {
 			p.found(tx, i, id, do)
 		}
@@ -252,8 +255,9 @@ func claims(t *rapid.T, w, v *store.View, old func(time.Time) bool) {
 		_, metered, _ := v.Metered.Get(id.Key())
 		var n int
 		thread, _ := v.Value(store.ThreadName("slack", id.Key()), &n)
-		if !id.IsZero() && (!seen || !metered || !thread) {
-			t.Errorf("%s was removed: %s: it is there %t, metered %t, its thread %t", id.Key(), why, seen, metered, thread)
+		_, sent, _ := v.Egress.Get(id.Key())
+		if !id.IsZero() && (!seen || !metered || !thread || !sent) {
+			t.Errorf("%s was removed: %s: it is there %t, metered %t, its thread %t, its traffic %t", id.Key(), why, seen, metered, thread, sent)
 		}
 	}
 	for _, o := range all(t, w.Observed, every) {
@@ -264,11 +268,23 @@ func claims(t *rapid.T, w, v *store.View, old func(time.Time) bool) {
 			leaseOf(o.Resource.ID, "its resource stays")
 			leaseOf(o.Instance, "what hung on its instance stays")
 		}
+		if _, seen, _ := v.Observed.Get(o.Resource.ID.Key()); !seen {
+			if _, sent, _ := v.Egress.Get(o.Resource.ID.Key()); sent {
+				t.Errorf("the traffic of %s stays without it", o.Resource.ID)
+			}
+		}
+		var payers []string
 		for _, s := range m.Segments {
-			if is[s.Lease].ID != "" {
-				resource(o.Resource.ID, "lease "+s.Lease+" counts it")
+			payers = append(payers, s.Lease)
+		}
+		for _, q := range m.Traffic {
+			payers = append(payers, q.Lease)
+		}
+		for _, payer := range payers {
+			if is[payer].ID != "" {
+				resource(o.Resource.ID, "lease "+payer+" counts it")
 			} else if stays {
-				lease(s.Lease, "what it pays for stays")
+				lease(payer, "what it pays for stays")
 			}
 		}
 	}

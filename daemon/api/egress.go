@@ -205,7 +205,7 @@ func (s *server) estimate(ctx context.Context, at guard.Instant, in *estimateIn)
 		default:
 			assumed, _ := policy.AssumedEgress.Cost(paid, 0)
 			out.Assumed = moneyText(assumed)
-			out.Notes = append(out.Notes, fmt.Sprintf("Nobody tells what traffic costs there; %s is what a large cloud asks. A price book can say it.", policy.AssumedEgress.PerGB))
+			out.Notes = append(out.Notes, fmt.Sprintf("Nobody tells what traffic costs there; %s is what a large cloud asks.", policy.AssumedEgress.PerGB))
 		}
 		if price.PerGB.IsSet() {
 			text := price.PerGB.String()
