@@ -122,7 +122,7 @@ func TestScrapeBadAnswers(t *testing.T) {
 			t.Errorf("%s: %d samples, %v", name, len(got.Samples), got.Err)
 		}
 	}
-	if got := scrape(t, scraper(t, exporters{}, "/away"), 0)[1]; !errors.Is(got.Err, guard.ErrUnavailable) || len(got.Samples) > 0 {
+	if got := scrape(t, scraper(t, exporters{}, "/away"), 0)[1]; !errors.Is(got.Err, guard.ErrUnavailable) || errors.Is(got.Err, guard.ErrBadReply) || len(got.Samples) > 0 {
 		t.Errorf("away: %+v", got)
 	}
 }

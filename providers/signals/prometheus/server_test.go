@@ -286,8 +286,14 @@ func TestUnknown(t *testing.T) {
 		{"gpu_util", gpuOf("b", "0"), func(m int) (float64, bool) { return 5, m < -2 }},
 		{"rx", nodeOf("c", "device", "eth0"), func(m int) (float64, bool) { return 600 + 60*float64(m), m != -2 }},
 		{"rx", nodeOf("d", "device", "eth0"), func(m int) (float64, bool) { return float64(600 * (1 + m)), m > -2 }},
+		{"gpu_util", gpuOf("e", "0", "pod", "x"), always(nan)},
+		{"gpu_util", gpuOf("e", "0", "pod", "y"), always(40)},
+		{"tx", nodeOf("e", "device", "eth0"), always(nan)},
 	}}
-	got := read(t, s, nil, instance("i-1", "a"), instance("i-2", "b"), instance("i-3", "c"), instance("i-4", "d"))
+	got := read(t, s, nil, instance("i-1", "a"), instance("i-2", "b"), instance("i-3", "c"), instance("i-4", "d"), instance("i-5", "e"))
+	if x := got[4].Samples; len(x) != 2 || x[0].GPUs[0].Util.V != 40 || x[0].NICs != nil {
+		t.Errorf("e: %+v", x)
+	}
 	if x := got[0].Samples; len(x) != 2 || !x[0].GPUs[0].Util.OK || x[0].GPUs[0].Power.OK || len(x[1].GPUs) != 0 && x[1].GPUs[0].Util.OK {
 		t.Errorf("a: %+v", x)
 	}
@@ -444,6 +450,11 @@ func TestWindow(t *testing.T) {
 	clear(s.asked)
 	if got := ask(t, src, 0, instance("i-1", "a")); len(got[0].Samples) > 0 || len(s.asked) > 0 {
 		t.Errorf("asked %q with nothing new", slices.Collect(maps.Keys(s.asked)))
+	}
+	clear(s.asked)
+	early := providers.SignalQuery{Of: []providers.SignalsOf{{Resource: instance("i-1", "a"), Since: at(-1)}}}
+	if got := source(t, s, nil).Signals(guard.WithInstant(t.Context(), guard.Instant{Wall: at(0).Add(5 * time.Second)}), early); len(got[0].Samples) > 0 || len(s.asked) > 0 {
+		t.Errorf("asked of a minute that may not be all there: %+v", got[0])
 	}
 	clear(s.asked)
 	ask(t, source(t, s, nil), -10_000, instance("i-1", "a"))
