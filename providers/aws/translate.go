@@ -221,6 +221,7 @@ func (p *Provider) price(r *guard.Resource, lifecycle types.InstanceLifecycleTyp
 		stopped = guard.Rate{Amount: guard.ZeroMoney(code), Per: time.Hour, Unit: "machine", Free: true, Source: Kind}
 	}
 	r.StoppedRate = stopped
+	r.Egress, _ = p.book.Egress(r.ID.Scope)
 }
 
 func tags(in []types.Tag) map[string]string {

@@ -12,6 +12,8 @@
 //	  - {type: h100, scope: "*", rate: {amount: "2.49", per: hour, per_gpu: true}, stopped: {amount: "0.1", per: hour}}
 //	volumes:
 //	  - {type: gp3, scope: "*", rate: {amount: "0.08", per: gb_month}}
+//	egress:                       # a GB; in: of what comes in; free_gb: a month, for the whole account
+//	  - {scope: "*", amount: "0.09", free_gb: 100}
 package prices
 
 import (
@@ -36,7 +38,8 @@ const maxFile = 8 << 20
 // Book answers what things cost. It is immutable and safe for concurrent use; a
 // nil Book knows no price.
 type Book struct {
-	rates map[key]quote
+	rates  map[key]quote
+	egress map[string]guard.EgressPrice // by scope
 }
 
 type key struct {
@@ -112,7 +115,7 @@ func (b *Book) Len() int {
 	if b == nil {
 		return 0
 	}
-	return len(b.rates)
+	return len(b.rates) + len(b.egress)
 }
 
 // Load reads the book at path, as Parse does. A file that cannot be read, or is

@@ -85,7 +85,7 @@ func (r *reader) file(data []byte) {
 		r.problem(0, "a price book is one YAML document with instances: and volumes:, this has %d", len(docs))
 		return
 	}
-	top := r.fields(docs[0], "a price book", "currency", "instances", "volumes")
+	top := r.fields(docs[0], "a price book", "currency", "instances", "volumes", "egress")
 	if n := top["currency"]; n != nil {
 		r.currency = r.text(n, "currency")
 		if _, err := guard.NewMoney("1", r.currency); err != nil && r.currency != "" {
@@ -97,6 +97,9 @@ func (r *reader) file(data []byte) {
 	}
 	for _, n := range r.items(top["volumes"], "volumes") {
 		r.volume(n)
+	}
+	for _, n := range r.items(top["egress"], "egress") {
+		r.egress(n)
 	}
 }
 
