@@ -419,3 +419,27 @@ func TestFuseSleep(t *testing.T) {
 		}
 	})
 }
+
+// TestFuseSkew: guard's limit is a time by guard's clock, however wrong the box's own is.
+func TestFuseSkew(t *testing.T) {
+	for _, step := range []time.Duration{5 * time.Hour, -5 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLab(t)
+			l.step = step
+			l.fuse(time.Hour)
+			l.becomes(l.takes(4 * time.Hour))
+			l.start()
+			l.pass(2 * time.Minute)
+			l.becomes(fails(errAway))
+			l.pass(3*time.Hour + 50*time.Minute)
+			if _, fired, _, _ := l.seen(); len(fired) != 0 {
+				t.Errorf("off by %s: fired at %v, before the limit", step, fired)
+			}
+			l.pass(20 * time.Minute)
+			l.stop()
+			if _, fired, _, _ := l.seen(); len(fired) == 0 {
+				t.Errorf("off by %s: never fired", step)
+			}
+		})
+	}
+}

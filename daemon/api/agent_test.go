@@ -329,6 +329,11 @@ func TestAgentOrders(t *testing.T) {
 	b.acct.Mode = guard.Observe
 	none("guard only watches")
 	b.acct.Mode = guard.Enforce
+	handler := b.h
+	b.o.Modes.Pause = func() guard.Pause { return guard.Pause{Cause: "restored", Why: "a restore", Since: b.at.Wall} }
+	b.h = api.New(b.o)
+	none("guard acts nowhere")
+	b.h = handler
 	b.register("ana", wire.RegisterRequest{ID: "lab/i-1", OnLimit: "alert"})
 	none("guard only alerts")
 	b.register("ana", wire.RegisterRequest{ID: "lab/i-1", OnLimit: "release", Budget: "400CNY"})
