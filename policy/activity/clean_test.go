@@ -23,6 +23,18 @@ func TestPeople(t *testing.T) {
 	newFeed(t).give(time.Hour, func(x *guard.Sample) { x.HeartbeatAge = guard.Known(-1) }).quietFor(time.Hour)
 }
 
+// TestOtherSource: what another source does not tell has not fallen silent.
+func TestOtherSource(t *testing.T) {
+	f := newFeed(t).give(30*time.Minute).give(30*time.Minute, func(x *guard.Sample) {
+		x.Source, x.CPUCores, x.Processes = "cloud", guard.Gauge{}, guard.Gauge{}
+	}).quietFor(time.Hour)
+	f.is("untold", f.s.Untold(), []string{"cpu", "processes"}).is("sort", f.s.Sort, Blind)
+	f.give(time.Minute, func(x *guard.Sample) {
+		x.Source, x.Boot = strings.Repeat("s\xff", 1<<20), strings.Repeat("b\n", 1<<20)
+	})
+	f.is("a long name", len(f.s.Source) <= 200 && len(f.s.Boot) <= 64, true)
+}
+
 // TestSorts: what is loaded decides, and what is not told is not empty.
 func TestSorts(t *testing.T) {
 	noProcs := func(x *guard.Sample) { x.Processes = guard.Gauge{} }

@@ -14,11 +14,11 @@ const (
 	Hole = 15 * time.Minute
 	// early is how far ahead of guard's clock a sample's own may be.
 	early = time.Minute
-	// longest is the longest interval one sample may stand for: a mean over more
+	// maxInterval is the longest interval one sample may stand for: a mean over more
 	// than that hides whatever happened.
-	longest = time.Hour
-	// most is how many GPUs one machine is believed to have.
-	most = 64
+	maxInterval = time.Hour
+	// maxGPUs is how many GPUs one machine is believed to have.
+	maxGPUs = 64
 )
 
 // fold is what the next sample is folded with, beside what judgements rest on.
@@ -53,11 +53,11 @@ func (s State) Admit(x guard.Sample, at time.Time) error {
 	case x.At.After(at.Add(early)):
 		return fmt.Errorf("%w: a sample is of %s, which is %s from now: the clock of its source is ahead",
 			guard.ErrInvalid, x.At.UTC().Format(time.RFC3339), x.At.Sub(at).Round(time.Second))
-	case x.Interval < time.Second || x.Interval > longest:
+	case x.Interval < time.Second || x.Interval > maxInterval:
 		return fmt.Errorf("%w: a sample of %s stands for %s: it must be between 1s and %s",
-			guard.ErrInvalid, x.At.UTC().Format(time.RFC3339), x.Interval, longest)
-	case len(x.GPUs) > most:
-		return fmt.Errorf("%w: a sample tells of %d GPUs: more than %d are not believed", guard.ErrInvalid, len(x.GPUs), most)
+			guard.ErrInvalid, x.At.UTC().Format(time.RFC3339), x.Interval, maxInterval)
+	case len(x.GPUs) > maxGPUs:
+		return fmt.Errorf("%w: a sample tells of %d GPUs: more than %d are not believed", guard.ErrInvalid, len(x.GPUs), maxGPUs)
 	case !x.At.After(s.Heard):
 		return fmt.Errorf("%w: a sample of %s is not newer than the newest, of %s",
 			guard.ErrConflict, x.At.UTC().Format(time.RFC3339), s.Heard.Format(time.RFC3339))
@@ -79,7 +79,7 @@ func (s State) Fold(b Busy, box Box, x guard.Sample, at time.Time) State {
 	s = s.begin(x, box)
 	r := s.read(b, box, x)
 	s.learn(b, &r)
-	s.spans(b, &r)
+	s.spans(&r)
 	s.remember(&r)
 	s.Heard, s.Interval, s.Basis, s.Source = x.At, x.Interval, x.Basis, x.Source
 	s.Doubts = r.doubts
@@ -104,7 +104,7 @@ func (s State) begin(x guard.Sample, box Box) State {
 		s.From = start
 	}
 	s.Minutes, s.Ring, s.Unused = slices.Clone(s.Minutes), slices.Clone(s.Ring), slices.Clone(s.Unused)
-	if n := max(len(x.GPUs), min(box.GPUs, most)); n != len(s.GPUs) {
+	if n := max(len(x.GPUs), min(box.GPUs, maxGPUs)); n != len(s.GPUs) {
 		s.GPUs = make([]gpu, n)
 	} else {
 		s.GPUs = slices.Clone(s.GPUs)

@@ -267,7 +267,7 @@ func TestFaultyProbe(t *testing.T) {
 		f = newFeed(t).give(59 * time.Minute)
 		way()
 		f.give(59 * time.Minute).quietFor(59 * time.Minute).give(2 * time.Minute).quietFor(61 * time.Minute)
-		f.is("since", f.s.Idle.Since, t0.Add(76*time.Minute))
+		f.is("since", f.s.Idle.Since, t0.Add(76*time.Minute)).is("sorted", f.s.Sorted, t0.Add(76*time.Minute))
 	}
 	// One that was never believed is not idle, whatever else it tells.
 	f = newFeed(t).give(3*time.Hour, each(noUtil))

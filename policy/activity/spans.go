@@ -30,7 +30,7 @@ func (s Span) next(is tri, r *reading) Span {
 }
 
 // spans takes a judged sample into everything that lasts.
-func (s *State) spans(b Busy, r *reading) {
+func (s *State) spans(r *reading) {
 	busy := r.works == yes || r.other != ""
 	idle, quiet := not(r.works), not(r.works)
 	switch {

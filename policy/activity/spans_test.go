@@ -144,6 +144,12 @@ func TestReboot(t *testing.T) {
 	f.give(10*time.Minute, boot2).is("ready", f.s.Ready(f.at, f.b, f.box), true)
 	f.give(time.Minute, func(x *guard.Sample) { x.Boot = "" }).quietFor(21 * time.Minute) // a source that does not tell
 
+	// Of intervals that overlap the boot is after the newest sample.
+	f = newFeed(t)
+	f.interval = 10 * time.Second
+	minutes := func(x *guard.Sample) { x.Interval = time.Minute }
+	f.give(time.Minute, minutes).give(10*time.Second, minutes, boot2).is("boot at", f.s.BootAt, t0.Add(time.Minute))
+
 	// Each of the spans ends.
 	f = newFeed(t).give(7*time.Hour, spinning, each(mem(0)), one(0, mem(9000)), procs(0), func(x *guard.Sample) { x.GPUs[7].Util = guard.Known(0) })
 	f.is("hung", f.s.Hung.On(), true).is("phantom", f.s.Phantom.On(), true).is("unused", f.s.Unused, []int{7})
@@ -166,6 +172,7 @@ func TestStopped(t *testing.T) {
 	f := newFeed(t).give(50 * time.Minute)
 	f.box.Running = false
 	f.give(time.Minute).is("idle", f.s.Idle.On(), false).is("state", dump(t, f.s), dump(t, State{Boot: "b1", BootAt: f.at}))
+	f.give(time.Minute, func(x *guard.Sample) { x.Boot = "b2" }).is("state", dump(t, f.s), dump(t, State{Boot: "b1", BootAt: f.at}))
 	f.pass(time.Hour).is("state", dump(t, f.s), dump(t, State{Boot: "b1", BootAt: f.at})).is("ready", f.s.Ready(f.at, f.b, f.box), false)
 	f.box.Running = true
 	// What an agent kept from before does not count.
