@@ -73,7 +73,18 @@ func (r *run) meter(ctx context.Context) error {
 	if err != nil {
 		return reading(err)
 	}
-	if err := r.ledger.UpdateEach(ctx, len(keys), func(tx *store.Tx, i int) error { return r.fold(tx, keys[i], shares[i]) }); err != nil {
+	var was []guard.Metered // what each was before it was folded
+	if err := r.ledger.UpdateEach(ctx, len(keys), func(tx *store.Tx, i int) error {
+		for ; len(was) > i; was = was[:len(was)-1] {
+			r.book.tally(keys[len(was)-1], was[len(was)-1]) // that transaction begins anew
+		}
+		m, _, err := tx.Metered.Get(keys[i])
+		if err != nil {
+			return err
+		}
+		was = append(was, m)
+		return r.fold(tx, keys[i], m, shares[i])
+	}); err != nil {
 		return fmt.Errorf("meter: write segments: %w", err)
 	}
 	return nil
@@ -107,13 +118,9 @@ func (r *run) changes(v *store.View, key string) (s share, changes bool, err err
 
 // fold meters one resource on what the ledger has now. Whose it is may have changed
 // since the View: then its lease has, or its instance, and the next run sees to it.
-func (r *run) fold(tx *store.Tx, key string, s share) error {
+func (r *run) fold(tx *store.Tx, key string, m guard.Metered, s share) error {
 	o, ok, err := tx.Observed.Get(key)
 	if err != nil || !ok {
-		return err
-	}
-	m, _, err := tx.Metered.Get(key)
-	if err != nil {
 		return err
 	}
 	in, ok := r.input(o, m, s)

@@ -2,6 +2,7 @@ package meter
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"guard"
@@ -22,20 +23,22 @@ type tally struct {
 	by    map[string]uint64
 }
 
-// tally notes what a resource sent, whatever was noted before.
+// tally notes what a resource sent, and forgets what was noted before.
 func (b *book) tally(key string, m guard.Metered) {
+	account, _, _ := strings.Cut(key, "/")
 	now := map[month]uint64{}
 	for _, q := range m.Traffic {
-		now[month{m.Resource.Account, guard.CalendarMonth(q.From)}] += q.Sent
+		now[month{account, guard.CalendarMonth(q.From)}] += q.Sent
+	}
+	for of, t := range b.sent {
+		if of.account == account {
+			t.total += now[of] - t.by[key]
+			t.by[key] = now[of]
+			delete(now, of)
+		}
 	}
 	for of, sent := range now {
-		t := b.sent[of]
-		if t == nil {
-			t = &tally{by: map[string]uint64{}}
-			b.sent[of] = t
-		}
-		t.total += sent - t.by[key]
-		t.by[key] = sent
+		b.sent[of] = &tally{total: sent, by: map[string]uint64{key: sent}}
 	}
 }
 
