@@ -101,20 +101,9 @@ func (c *Cloud) play(t *thing, tr Trace, at time.Time) {
 			t.watch.change(now, func(m *mark) { m.lost = SignalsMissing })
 			return
 		}
-		r := tr.Rows[i]
-		next := at.Add(r.At)
-		begin := next.Add(-tr.step)
-		if next.Sub(now) > tr.step*3/2 {
-			t.watch.change(now, func(m *mark) { m.lost = SignalsMissing })
-		} else {
-			begin = now
-		}
-		c.plan(begin, func(now time.Time) {
-			if t.trace == &tr {
-				t.watch.change(now, func(m *mark) { m.row(overlay(base, r.Of), tr.step, next) })
-				c.plan(next, func(now time.Time) { row(i+1, now) })
-			}
-		})
+		next := at.Add(tr.Rows[i].At)
+		t.watch.change(now, func(m *mark) { m.row(overlay(base, tr.Rows[i].Of), tr.step, next) })
+		c.plan(next, func(now time.Time) { row(i+1, now) })
 	}
 	row(0, at)
 }

@@ -91,7 +91,7 @@ func (p *Provider) signals(ctx context.Context, of []providers.SignalsOf) []prov
 func samples(list []field, of providers.SignalsOf) []guard.Sample {
 	var out []guard.Sample
 	for _, f := range list {
-		if s, ok := f.sample(of.Resource.GPUs); ok && s.At.After(of.Since) {
+		if s := f.sample(of.Resource.GPUs); s.At.After(of.Since) {
 			out = append(out, s)
 		}
 	}
@@ -100,10 +100,11 @@ func samples(list []field, of providers.SignalsOf) []guard.Sample {
 }
 
 // sample reads one; gpus is how many GPUs a number that stands for each of them is of.
-func (f field) sample(gpus int) (guard.Sample, bool) {
+// One without a time has the zero time.
+func (f field) sample(gpus int) guard.Sample {
 	var in map[string]field
 	if f.null() || json.Unmarshal(f, &in) != nil {
-		return guard.Sample{}, false
+		return guard.Sample{}
 	}
 	s := guard.Sample{At: in["at"].time(), Source: "fake", Boot: in["boot"].text(maxID), Basis: in["basis"].basis(),
 		CPUCores: in["cpu_cores"].gauge(), Cores: in["cores"].gauge(),
@@ -122,7 +123,7 @@ func (f field) sample(gpus int) (guard.Sample, bool) {
 			s.Processes = guard.Known(float64(len(list)))
 		}
 	}
-	return s, !s.At.IsZero()
+	return s
 }
 
 // gpuFields are where the numbers of each GPU belong.
@@ -235,9 +236,6 @@ func (f field) list() ([]field, bool) {
 
 // gauge is a number; text in its place, "N/A" or "NaN", is not known.
 func (f field) gauge() guard.Gauge {
-	if len(f) == 0 || f[0] != '-' && (f[0] < '0' || f[0] > '9') {
-		return guard.Gauge{}
-	}
 	v, err := strconv.ParseFloat(string(f), 64)
 	if err != nil {
 		return guard.Gauge{}

@@ -129,7 +129,7 @@ type Pulse struct {
 }
 
 // Trace are readings that were recorded. While they are played they are the only ones,
-// at their own times; a gap of more than one and a half of their usual steps is a hole.
+// at their own times, each of which stands for their usual step: holes are holes.
 type Trace struct {
 	Rows []TraceRow // in the order of their time
 	step time.Duration

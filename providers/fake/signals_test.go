@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +99,10 @@ func TestASampleTellsWhatWasJustBeforeIt(t *testing.T) {
 	s.want("since is exclusive", utils(s.since(6*time.Minute, 4*time.Minute, "i-1")), "5m0s 50, 6m0s 50")
 	s.want("nothing newer", utils(s.since(6*time.Minute, 6*time.Minute, "i-1")), "")
 	s.want("between two", utils(s.since(6*time.Minute+59*time.Second, 4*time.Minute+time.Second, "i-1")), "5m0s 50, 6m0s 50")
+	of := s.c.find("", "i-1").watch
+	s.want("the API's since is exclusive, too", len(of.samples(DefaultStart.Add(4*time.Minute), DefaultStart.Add(6*time.Minute))), 2)
+	before := tell(t, monitored(util(-3*time.Minute, 4)))
+	s.want("before the story", utils(before.ever(time.Minute, "i-1")), "-2m0s 4, -1m0s 4, 0s 4, 1m0s 4")
 	s.want("a day is kept", len(s.ever(100*time.Hour, "i-1")), 1440)
 	s.want("since long ago", len(s.since(100*time.Hour, time.Hour, "i-1")), 1440)
 }
@@ -190,6 +195,9 @@ func TestSampleOffset(t *testing.T) {
 		}
 		s.want("all", utils(s.ever(4*time.Minute, "i-1")), want)
 		s.want("since", utils(s.since(4*time.Minute, 2*time.Minute, "i-1")), map[bool]string{true: odd}[off > 0])
+		if off > 0 {
+			s.want("since an odd time", utils(s.since(4*time.Minute, off+3*time.Minute, "i-1")), "8h4m0s 5")
+		}
 		back := time.Duration(0)
 		if err := s.c.Do(Event{ID: "i-1", SampleOffset: &back}); err != nil {
 			t.Fatal(err)
@@ -213,11 +221,20 @@ func TestPulses(t *testing.T) {
 	s.want("energy tells", s.ever(5*time.Minute, "i-1")[4].GPUs[7].Energy, guard.Known(300*60+20*300))
 	s = pulse(guard.Instantaneous, 55*time.Second, 2*time.Minute, 10*time.Second)
 	s.want("an instant in it", utils(s.ever(4*time.Minute, "i-1")), "1m0s 80, 2m0s 0, 3m0s 80, 4m0s 0")
+	s = pulse(guard.Instantaneous, time.Minute, 2*time.Minute, 10*time.Second)
+	s.want("one that begins just then", utils(s.ever(3*time.Minute, "i-1")), "1m0s 0, 2m0s 0, 3m0s 0")
+	s = pulse(guard.Instantaneous, 50*time.Second, 2*time.Minute, 10*time.Second)
+	s.want("one that ends just then", utils(s.ever(3*time.Minute, "i-1")), "1m0s 80, 2m0s 0, 3m0s 80")
 	s = pulse(guard.Average, 70*time.Second, 3*time.Minute, 15*time.Second)
 	s.want("an average", utils(s.ever(5*time.Minute, "i-1")), "1m0s 0, 2m0s 20, 3m0s 0, 4m0s 0, 5m0s 20")
 	s = pulse(guard.Summary, 70*time.Second, 3*time.Minute, 15*time.Second)
-	x := s.ever(2*time.Minute, "i-1")[1].GPUs[3]
+	got := s.ever(2*time.Minute, "i-1")[1]
+	x := got.GPUs[3]
+	s.want("a summary is one", got.Basis, guard.Summary)
 	s.want("a summary", []guard.Gauge{x.Util, x.UtilMax, x.Busy}, []guard.Gauge{guard.Known(20), guard.Known(80), guard.Known(0.25)})
+	low := util(0, 1.5)
+	low.Signals.Basis = guard.Summary
+	s.want("less than 2 is not busy", tell(t, monitored(low)).ever(time.Minute, "i-1")[0].GPUs[0].Busy, guard.Known(0))
 	if err := s.c.Do(Event{ID: "i-1", Pulse: &Pulse{}}); err != nil {
 		t.Fatal(err)
 	}
@@ -252,6 +269,12 @@ func TestRebootAndCounters(t *testing.T) {
 	all := s.ever(4*time.Minute, "i-1")
 	s.want("boots", []string{all[1].Boot, all[2].Boot}, []string{"boot-1", "boot-2"})
 	s.want("received", all[1].NICs[0].Rx, uint64(120e9))
+	watts := Event{Signals: &Signals{Of: map[string]Reading{"gpu_power_w": {Each: []Value{Num(10), {}, {Word: "N/A"}}}}, GPUProcesses: []GPUProcess{{PID: 1}}}}
+	s = tell(t, monitored(watts, Event{At: 150 * time.Second, Reboot: true}))
+	all = s.ever(3*time.Minute, "i-1")
+	s.want("energy", []any{all[1].GPUs[0].Energy, all[2].GPUs[0].Energy, all[2].GPUs[1].Energy, all[2].GPUs[2].Energy},
+		[]any{guard.Known(1200), guard.Known(300), guard.Gauge{}, guard.Gauge{}})
+	s.want("as many processes as are told of", all[2].Processes, guard.Known(1))
 	s = tell(t, monitored(net(0, &start, 32)))
 	s.want("32 bits", counters(s, 2*time.Minute), []uint64{math.MaxUint32 - 100, 499})
 	s = tell(t, monitored(net(0, &start, 64), net(90*time.Second, &back, 0)))
@@ -274,6 +297,11 @@ func TestTraces(t *testing.T) {
 	s.want("its own times", utils(all), "1m0s 1, 2m0s 1, 2m57s 71, 3m54s 72, 10m0s 80, 11m0s 9")
 	s.want("its step", all[2].Interval, m)
 	s.want("over what holds", []guard.Gauge{all[3].Processes, all[5].Processes}, []guard.Gauge{guard.Known(4), {}})
+	// What is told next ends it, whether more of it is to come or not.
+	early := sc
+	early.Timeline = append(slices.Clone(sc.Timeline), Event{At: 10*m + 30*time.Second, ID: "i-1", Signals: &Signals{Of: map[string]Reading{"gpu_util": Every(3)}}})
+	s = tell(t, early)
+	s.want("ended within its last row", utils(s.since(13*m, 10*m, "i-1")), "11m0s 3, 12m0s 3, 13m0s 3")
 	sc.Timeline = append(sc.Timeline, Event{At: 5 * m, ID: "i-1", Signals: &Signals{Of: map[string]Reading{"gpu_util": Every(3)}}})
 	s = tell(t, sc)
 	s.want("ended by what is told next", utils(s.since(12*m, 3*m, "i-1")), "3m54s 72, 6m0s 3, 7m0s 3, 8m0s 3, 9m0s 3, 10m0s 3, 11m0s 3, 12m0s 3")
