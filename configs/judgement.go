@@ -22,7 +22,7 @@ type judgementFile struct {
 }
 
 // judgementsOf are the rules that guess, by their keys in the file.
-func (f *rulesFile) judgementsOf() []struct {
+func (r *rulesFile) judgementsOf() []struct {
 	rule guard.Rule
 	file *judgementFile
 } {
@@ -30,8 +30,8 @@ func (f *rulesFile) judgementsOf() []struct {
 		rule guard.Rule
 		file *judgementFile
 	}{
-		{guard.RuleIdleEmpty, &f.IdleEmpty}, {guard.RuleIdleResident, &f.IdleResident}, {guard.RuleIdleBlind, &f.IdleBlind},
-		{guard.RuleParked, &f.Parked}, {guard.RuleHung, &f.Hung}, {guard.RuleUnderused, &f.Underused},
+		{guard.RuleIdleEmpty, &r.IdleEmpty}, {guard.RuleIdleResident, &r.IdleResident}, {guard.RuleIdleBlind, &r.IdleBlind},
+		{guard.RuleParked, &r.Parked}, {guard.RuleHung, &r.Hung}, {guard.RuleUnderused, &r.Underused},
 	}
 }
 
