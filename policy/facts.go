@@ -39,9 +39,9 @@ type Facts struct {
 	// it, one amount a currency; BurnAtLeast tells that a part has no known price.
 	Burn        []guard.Money
 	BurnAtLeast bool
-	// ReclaimTold is, for one that the provider took back, when people were last told of
-	// such a one in its account; zero: not yet.
-	ReclaimTold time.Time
+	// ReclaimsTold are, for one that the provider took back, the last times that people
+	// were told of such a one in its account, oldest first.
+	ReclaimsTold []time.Time
 	// Ended are, for an instance that nobody registered, those that it may have been
 	// started in the place of.
 	Ended []Ended
@@ -162,9 +162,9 @@ type Verdict struct {
 	Urgent bool
 	// Remind is how long after people were last told they are told again; 0: never.
 	Remind time.Duration
-	// Spaced is how far apart the messages about such findings of one account are at
-	// least; 0: as they come. What opens meanwhile is told together then.
-	Spaced time.Duration
+	// Held is until when nothing is said of it, for people have just heard of its like;
+	// zero: nothing holds it. What opens meanwhile is told together then.
+	Held time.Time
 	// Vetoed: a person keeps the rule from doing anything.
 	Vetoed bool
 	// Act is what is to be done about it; nil where people are only told.

@@ -11,9 +11,32 @@ import (
 // event, and nothing that anybody does makes it untrue.
 const reclaimedFor = 24 * time.Hour
 
-// reclaimedApart is how far apart the messages about an account's reclaims are: a group
-// that flaps is told at once, and then together.
-const reclaimedApart = 15 * time.Minute
+// Messages about an account's reclaims are reclaimsApart at least: one is told at once,
+// those that follow together. After the third within a day, of a group that flaps, they
+// are flapsApart.
+const (
+	reclaimsApart = 15 * time.Minute
+	flapsApart    = 3 * time.Hour
+	flaps         = 3
+)
+
+// ReclaimsKept is how many of the last times that people were told tell how far apart the
+// next are.
+const ReclaimsKept = flaps
+
+// reclaimsHeld is until when nothing is said of another reclaim; zero where nothing holds
+// it. A time ahead, told before the clock was put back, holds nothing.
+func (f Facts) reclaimsHeld() time.Time {
+	n := len(f.ReclaimsTold)
+	if n == 0 || f.ReclaimsTold[n-1].After(f.At) {
+		return time.Time{}
+	}
+	apart := reclaimsApart
+	if n >= flaps && f.At.Sub(f.ReclaimsTold[n-flaps]) < 24*time.Hour {
+		apart = flapsApart
+	}
+	return f.after(f.ReclaimsTold[n-1].Add(apart))
+}
 
 // reclaimed tells that the provider took back a spot instance that the ledger
 // knew. A thing that was gone before guard first saw it is history, not news.
@@ -47,7 +70,7 @@ func reclaimed(_ Rules, f Facts) Outcome {
 		return Outcome{}
 	}
 	v := f.verdict(guard.RuleReclaimed, at)
-	v.Spaced = reclaimedApart
+	v.Held = f.reclaimsHeld()
 	if stays := staying(o.Resource); len(stays) > 0 {
 		lines = append(lines, fmt.Sprintf("Left behind, as far as is known: %s.", list(stays)))
 	}
@@ -55,7 +78,7 @@ func reclaimed(_ Rules, f Facts) Outcome {
 		lines = append(lines, fmt.Sprintf("Spent until then: %s.", spent))
 	}
 	v.Stages = []Stage{{Name: "reclaimed", Title: fmt.Sprintf("%s: %s", f.name(), title), Lines: lines}}
-	next := f.after(f.ReclaimTold.Add(reclaimedApart))
+	next := v.Held
 	if o.Gone == nil {
 		return Outcome{Verdicts: []Verdict{v}, Next: next}
 	}

@@ -97,9 +97,7 @@ func (l *Loop) outlived(f policy.Facts, open []guard.Finding, c *change) {
 // its subject, or because people were told of its like a moment ago. What is urgent is said, and so is the notice of a release (law 9).
 func muted(f policy.Facts, v policy.Verdict) bool {
 	notice := v.Act != nil && (f.Release == nil || f.Release.NoticedAt.IsZero())
-	last := f.ReclaimTold
-	soon := v.Spaced > 0 && !last.IsZero() && !last.After(f.At) && f.At.Before(last.Add(v.Spaced))
-	return (soon || f.Snoozed()) && !v.Urgent && !notice
+	return (f.At.Before(v.Held) || f.Snoozed()) && !v.Urgent && !notice
 }
 
 func (l *Loop) opened(f policy.Facts, v policy.Verdict, c *change, stages map[guard.Rule]string) {
@@ -163,13 +161,15 @@ func (l *Loop) still(f policy.Facts, v policy.Verdict, o guard.Finding, c *chang
 	if !fresh && !again && slices.Equal(said, o.Said) && v.Urgent == o.Urgent && v.Lease == o.Lease {
 		return
 	}
+	before := o.Said
 	// What is not reached any more may be said again when it is.
 	o.Said, o.Urgent, o.Lease, o.Wastes = said, v.Urgent, v.Lease, v.Wastes
 	o.Title, o.Facts = last.Title, v.Facts
 	if fresh {
+		unsaid := len(before) == 0 // it may share a message as if it were new
 		o.Told = f.At
 		stages[v.Rule] = since(last.Name, f.At)
-		c.told = append(c.told, told{o.ID, stages[v.Rule], policy.Told(o, last, f.At), v.Spaced > 0})
+		c.told = append(c.told, told{o.ID, stages[v.Rule], policy.Told(o, last, f.At), unsaid})
 		c.entries = append(c.entries, entry(f, "told", o.Rule, last.Title))
 	}
 	if again {
@@ -279,7 +279,7 @@ func (l *Loop) write(tx *store.Tx, c change) error {
 	}
 	for _, t := range c.told {
 		if t.message.Rule == guard.RuleReclaimed {
-			if err := tx.SetValue(reclaimValue(t.message.About[0].Account), t.message.CreatedAt); err != nil {
+			if err := reclaimTold(tx, t.message); err != nil {
 				return err
 			}
 		}

@@ -3,10 +3,12 @@ package decide
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"guard"
 	"guard/policy"
 	"guard/policy/spend"
+	"guard/store"
 )
 
 // child gathers what a thing that is no instance hangs on, or was made from: its
@@ -186,6 +188,17 @@ func (x *index) goneKin(s *subject) []string {
 	return slices.Compact(out)
 }
 
+// reclaimTold notes that people are told of a reclaim.
+func reclaimTold(tx *store.Tx, m guard.Message) error {
+	name := reclaimValue(m.About[0].Account)
+	var told []time.Time
+	if _, err := tx.Value(name, &told); err != nil {
+		return err
+	}
+	told = append(told, m.CreatedAt)
+	return tx.SetValue(name, told[max(0, len(told)-policy.ReclaimsKept):])
+}
+
 // reclaimValue is the ledger's value with when people were last told of a reclaim.
 func reclaimValue(account string) string { return "decide/reclaimed/" + account }
 
@@ -196,6 +209,6 @@ func reclaims(src source, f *policy.Facts) error {
 	if o == nil || o.Resource.Ended != guard.ByReclaim && (o.Gone == nil || o.Gone.How != guard.ByReclaim) {
 		return nil
 	}
-	_, err := src.value(reclaimValue(o.Resource.ID.Account), &f.ReclaimTold)
+	_, err := src.value(reclaimValue(o.Resource.ID.Account), &f.ReclaimsTold)
 	return err
 }
