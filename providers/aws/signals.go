@@ -202,13 +202,12 @@ func (p *Provider) note(a *ask, something bool) {
 	w := &p.watched
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch {
-	case something:
+	if w.nothing == nil || len(w.nothing) > maxRemembered {
+		w.nothing = map[string]time.Time{}
+	}
+	if something {
 		delete(w.nothing, a.id.ID)
-	case len(a.errs) > 0:
-	case w.nothing == nil || len(w.nothing) > maxRemembered:
-		w.nothing = map[string]time.Time{a.id.ID: a.to}
-	default:
+	} else if len(a.errs) == 0 {
 		w.nothing[a.id.ID] = a.to
 	}
 }
@@ -243,7 +242,7 @@ func (p *Provider) metricData(ctx context.Context, region string, period time.Du
 	for i, q := range queries {
 		switch {
 		case err != nil:
-			q.of.fail(p.metricsFailed(err, region))
+			q.of.fail(p.fail(err, "read the metrics of", region, metricDataCall, reading))
 		case states[i] == cw.StatusCodeForbidden:
 			q.drop()
 			q.of.fail(fmt.Errorf("%w: read %s of %s: these credentials may not read it in CloudWatch; %s", guard.ErrPermission, q.name, q.of.id, fmt.Sprintf(addIt, metricDataCall)))
@@ -258,16 +257,6 @@ const (
 	metricDataCall  = "cloudwatch:GetMetricData"
 	listMetricsCall = "cloudwatch:ListMetrics"
 )
-
-// metricsFailed is the error of a call that failed. CloudWatch says no more than EC2 of
-// when to come back.
-func (p *Provider) metricsFailed(err error, region string) error {
-	out := p.fail(err, "read the metrics of", region, metricDataCall, reading)
-	if _, ok := guard.RetryAfter(out); !ok && errors.Is(out, guard.ErrThrottled) {
-		return &guard.RetryError{Err: out, After: throttleWait}
-	}
-	return out
-}
 
 // fail notes an error once.
 func (a *ask) fail(err error) {
