@@ -162,3 +162,39 @@ func TestCommands(t *testing.T) {
 		}
 	}
 }
+
+// TestEgressIsExpected: what guard's meter told, as it was at a moment.
+func TestEgressIsExpected(t *testing.T) {
+	r := play(t, `scenario: s
+start: 2026-03-06T18:00:00+08:00
+for: 2h
+accounts:
+  lab:
+    provider: fake
+    resources: [{id: n, count: 2, created: -1h, rate: {amount: "2", per: hour}}, {id: i-9, created: 1h}]
+    timeline:
+      - {at: 0s, id: n, signals: {tx_bytes_s: 1e6, tx_start: 5e9}}
+      - {at: 30m, id: n-001, reboot: true}
+expect:
+  - {egress: lab/n-001, at: 1h, between: ["3.5GB", "3.61GB"]}
+  - {egress: lab/n-002, between: ["7.1GB", "7.21GB"]}
+  - {egress: lab/i-9, unknown: true}
+  - {calls: signals, id: lab/n-001, at_least: 100}
+  - {calls: signals, id: lab/i-9, between: [1h, 1h2m]}
+  - {egress: lab/n-001, at: 1h, between: ["1GB", "2GB"]}
+  - {egress: lab/n-001, unknown: true}
+  - {egress: lab/i-9, between: ["0B", "1B"]}
+`)
+	told := failures(r)
+	for _, want := range []string{":17: egress: lab/n-001, at: 1h, between: [1GB, 2GB]", "at 1h it is 3", ":18: egress: lab/n-001, unknown: true", "at 2h it is known: 7", ":19: egress: lab/i-9", "at 2h nothing is known of it"} {
+		if !strings.Contains(told, want) {
+			t.Errorf("not told: %s", want)
+		}
+	}
+	if len(r.Failures) != 3 {
+		t.Errorf("%d failures, want 3", len(r.Failures))
+	}
+	if t.Failed() {
+		t.Log(told)
+	}
+}

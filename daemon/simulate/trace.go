@@ -55,7 +55,7 @@ func (t *tracePart) ReadNode(n configs.Node) {
 		return
 	}
 	defer file.Close()
-	rows, err := readTrace(io.LimitReader(file, mostTraceBytes), string(at), cols, lists)
+	rows, err := readTrace(io.LimitReader(file, mostTraceBytes), at, cols, lists)
 	if err != nil {
 		n.At("csv", "%s, %v", clip(string(keys.CSV)), err)
 		return
