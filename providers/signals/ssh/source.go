@@ -84,18 +84,18 @@ func (s *Source) read(ctx context.Context, of providers.SignalsOf, host string, 
 		return providers.Signals{Err: failed(err)}
 	}
 	x, counters, err := read(text)
+	nothing := len(x.GPUs) == 0 && !counters.Cores.OK && len(counters.NICs) == 0
+	if nothing && err == nil {
+		err = fmt.Errorf("%w: the output tells nothing; has the command been replaced?", guard.ErrBadReply)
+	}
 	if err != nil {
 		out.Err = failed(err)
 	}
-	if !now.After(of.Since) {
+	if nothing || !now.After(of.Since) {
 		return out
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(x.GPUs) == 0 && !counters.Cores.OK && len(counters.NICs) == 0 {
-		out.Err = errors.Join(out.Err, failed(fmt.Errorf("%w: the output tells nothing; has the command been replaced?", guard.ErrBadReply)))
-		return out
-	}
 	x.At, x.Interval, x.Source = now, time.Minute, Kind
 	var earlier *machine.Counters
 	if last, ok := s.last[id]; ok && now.After(last.at) && now.Sub(last.at) < forgotten {
