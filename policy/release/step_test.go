@@ -395,3 +395,28 @@ func TestTextsSayWhatMatters(t *testing.T) {
 }
 
 var errOdd = errors.New("odd")
+
+// TestInUse: what is left behind and in use is asked less and less often, at least once a
+// day; anything else is asked every minute.
+func TestInUse(t *testing.T) {
+	now := t0
+	busy := fmt.Errorf("%w: in use", guard.ErrConflict)
+	for _, c := range []struct {
+		cause    guard.Cause
+		failures int
+		err      error
+		want     time.Duration
+	}{
+		{guard.CauseOrphan, 1, busy, time.Minute},
+		{guard.CauseOrphan, 4, busy, 8 * time.Minute},
+		{guard.CauseOrphan, 40, busy, 24 * time.Hour},
+		{guard.CauseOrphan, 40, guard.ErrUnavailable, time.Minute},
+		{guard.CauseExpiry, 40, busy, time.Minute},
+	} {
+		r := guard.Release{Cause: c.cause, State: guard.ReleaseIntended, Attempt: 1, Failures: c.failures - 1, Action: guard.ActRelease}
+		o := release.Step(r, release.Input{At: now, Configured: true, Verify: time.Minute, Call: &release.Call{Err: c.err}})
+		if got := o.Release.NextAt.Sub(now); got != c.want {
+			t.Errorf("%s, refused %d times (%v): %s, want %s", c.cause, c.failures, c.err, got, c.want)
+		}
+	}
+}
