@@ -124,8 +124,8 @@ func (l *Loop) ask(ctx context.Context, at guard.Instant, here []guard.Resource)
 	var first error
 	failed := 0
 	for i, a := range answers {
-		if errors.Is(a.Err, guard.ErrUnsupported) {
-			a.Err = nil // it is none of those that tell
+		if errors.Is(a.Err, guard.ErrUnsupported) || errors.Is(a.Err, guard.ErrNotFound) {
+			a.Err = nil // it is none of those that tell, or knows of no such instance
 		}
 		if a.Err != nil {
 			if failed++; first == nil {

@@ -286,10 +286,10 @@ func TestOddAnswers(t *testing.T) {
 		t.Error("which one it is of is not told")
 	}
 	c.answers = func(_ context.Context, q providers.SignalQuery) []providers.Signals {
-		return []providers.Signals{{Err: guard.ErrUnsupported}, {Err: guard.ErrUnsupported}}
+		return []providers.Signals{{Err: guard.ErrUnsupported}, {Err: guard.ErrNotFound}}
 	}
 	w.fine(w.poll(1, l)...)
-	if got := w.book.Failing(box1, time.UTC); len(got) > 0 {
+	if got := append(w.book.Failing(box1, time.UTC), w.book.Failing("lab/instance/i-2", time.UTC)...); len(got) > 0 {
 		t.Error(got)
 	}
 	c.answers = func(context.Context, providers.SignalQuery) []providers.Signals { return nil }
