@@ -89,8 +89,10 @@ func bytesFor(m, perGB guard.Money) uint64 {
 func (s spike) judge() (hour, day bool) {
 	if s.Flagged {
 		paidHour, paidDay := s.billed(s.Hour, time.Hour), s.billed(s.Day, 24*time.Hour)
-		hour = paidHour >= s.hour/2 && (!s.Enough || s.Hour > 2*s.Median)
-		return hour, !hour && paidDay >= s.day/2 && paidHour >= s.day/48 && (!s.Enough || s.Day > s.MaxDay)
+		odd := !s.Enough || s.Hour > 2*s.Median
+		hour = odd && paidHour >= s.hour/2
+		// As long as it goes on at half of what makes a day's limit, it is a day's leak.
+		return hour, !hour && odd && paidDay >= s.day/2 && paidHour >= s.day/48 && (!s.Enough || s.Day > s.MaxDay)
 	}
 	usual := max(s.P99, s.SameHour)
 	hour = s.billed(s.NewHour, time.Hour) >= s.hour && (!s.Enough || s.NewHour > 4*s.Median && s.NewHour > usual+usual/2)

@@ -278,3 +278,48 @@ func TestEgressSpikePrices(t *testing.T) {
 		t.Error("beyond the free tier nothing is told")
 	}
 }
+
+// A spike that was told goes on until an hour costs less than half; more than ever at
+// this time of day is told only where it is half as much again.
+func TestEgressSpikeUsual(t *testing.T) {
+	s := newSender()
+	s.days(2, rand.New(rand.NewPCG(15, 16)))
+	for range 12 {
+		s.send(20e6 * 300)
+	}
+	for range 24 { // 70 % of what an hour may cost
+		s.send(4.3e6 * 300)
+	}
+	if !s.was["rule"] {
+		t.Error("over although an hour still costs more than half")
+	}
+	for range 13 { // 8 %, which makes no day's limit
+		s.send(0.5e6 * 300)
+	}
+	if s.was["rule"] {
+		t.Error("open although an hour costs next to nothing")
+	}
+	push := func(gb float64) bool {
+		s := newSender()
+		for range 6 {
+			for i := range 288 {
+				bytes := 6e6
+				if i >= 24 && i < 36 {
+					bytes = 15e9 / 12
+				}
+				s.send(bytes)
+			}
+		}
+		for i := range 36 {
+			bytes := 6e6
+			if i >= 24 {
+				bytes = gb * 1e9 / 12
+			}
+			s.send(bytes)
+		}
+		return s.was["rule"]
+	}
+	if push(22.4) || !push(24) {
+		t.Errorf("22.4 GB where 15 are usual are told: %t; 24 GB: %t", push(22.4), push(24))
+	}
+}
