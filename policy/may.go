@@ -71,7 +71,7 @@ func (f Facts) Untouchable() string {
 	if r.TagsUntold {
 		return "the provider does not tell its tags, so nobody knows whose it is"
 	}
-	if orphanRules[r.ID.Kind] != "" {
+	if orphanRules[r.ID.Kind] != "" && f.Lease == nil {
 		return f.childUntouchable()
 	}
 	if why, ok := f.May.Allows(r, f.Lease != nil && f.Lease.NoGPUOK); !ok {

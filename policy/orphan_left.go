@@ -169,14 +169,11 @@ func (f Facts) ours() bool {
 	if o.Instance.IsZero() || f.InstanceLease == nil {
 		return false
 	}
-	until := f.At
+	until := o.DetachedAt
 	if f.Instance != nil && f.Instance.Gone != nil {
-		until = f.Instance.Gone.At
+		until = earliest(until, f.Instance.Gone.At)
 	}
-	if d := o.DetachedAt; !d.IsZero() && d.Before(until) {
-		until = d
-	}
-	return f.InstanceLease.Since().Before(until)
+	return until.IsZero() || f.InstanceLease.Since().Before(until)
 }
 
 // survived is why a child did not go with its instance.
