@@ -10,7 +10,8 @@ import (
 )
 
 // activity reads what samples have told: for each condition since when it holds, what
-// of it was seen (all, where that is not said) and why. The newest sample is at "at".
+// of it was seen (all, where that is not said) and why. The newest sample is at "at", and tells
+// everything but where it is "untold".
 func (p fields) activity() *activity.State {
 	interval := max(p.span("interval"), time.Second)
 	if p["interval"] == "" {
@@ -36,6 +37,11 @@ func (p fields) activity() *activity.State {
 	for _, n := range p.list("unused") {
 		i, _ := strconv.Atoi(n)
 		s.Unused = append(s.Unused, i)
+	}
+	for i := range s.Told {
+		if p["untold"] == "" {
+			s.Told[i] = at
+		}
 	}
 	s.Came, _ = strconv.ParseFloat(p.or("came", "0"), 64)
 	return &s

@@ -45,8 +45,12 @@ func (e *eyes) see(name string, s func(at time.Time) activity.State) {
 // idle is a box that has been so since a time, seen without a hole.
 func idle(sort activity.Quiet, since time.Time) func(time.Time) activity.State {
 	return func(at time.Time) activity.State {
-		return activity.State{At: at, Heard: at, Interval: time.Minute, Basis: guard.Summary, Source: "agent", Sort: sort, Sorted: since,
+		s := activity.State{At: at, Heard: at, Interval: time.Minute, Basis: guard.Summary, Source: "agent", Sort: sort, Sorted: since,
 			Worked: since, Work: "gpu 95 %", Idle: activity.Span{Since: since, End: at, Seen: at.Sub(since)}}
+		for i := range s.Told {
+			s.Told[i] = at
+		}
+		return s
 	}
 }
 

@@ -326,6 +326,11 @@ func (w *twins) activity() func(tx *store.Tx) error {
 	if w.maybe("worked") {
 		s.Worked, s.Work = at, "gpu 93 %"
 	}
+	if w.maybe("told") {
+		for i := range s.Told {
+			s.Told[i] = at
+		}
+	}
 	w.eyes[key] = s
 	return func(*store.Tx) error { return nil }
 }
