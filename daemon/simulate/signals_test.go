@@ -101,6 +101,7 @@ func TestSignalMistakesAreTold(t *testing.T) {
 		"signals: {average: yes please}":                                "signals.average: is text: write true or false",
 		"signals: {tx_start: -1}":                                       "signals.tx_start: write a whole number of bytes below 2^64",
 		"signals: {tx_start: 18446744073709551616}":                     "signals.tx_start: write a whole number of bytes below 2^64",
+		"signals: {tx_start: 1.5}":                                      "signals.tx_start: write a whole number of bytes below 2^64",
 		"signals: {counter_bits: 16}":                                   "signals.counter_bits: write 32 or 64",
 		"signals: {gpu_processes: 3}":                                   "signals.gpu_processes: is a number: write a list",
 		"signals: {gpu_processes: [4]}":                                 "signals.gpu_processes[0]: is a number: write {pid: 4711",
