@@ -202,6 +202,21 @@ func TestSources(t *testing.T) {
 	judge("agent")
 }
 
+// Sending the same again is no sign of life.
+func TestOldNews(t *testing.T) {
+	w := newWorld(t)
+	l := w.own(&cloud{name: "cloud"})
+	x := sample("agent", start, 0)
+	w.fine(w.push(x))
+	for range 8 {
+		w.fine(w.poll(1, l)...)
+		w.fine(w.push(x))
+	}
+	if s, _ := w.book.Activity(box1); s.Source != "cloud" {
+		t.Errorf("%q judges", s.Source)
+	}
+}
+
 // A finer source that tells nothing of the GPUs does not keep a lesser one from judging.
 func TestFinerTellsNothing(t *testing.T) {
 	w := newWorld(t)
