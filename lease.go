@@ -53,6 +53,9 @@ type Lease struct {
 	// Expect is what the instance of a lease that is expected is known by; nil once it
 	// was seen.
 	Expect *Expect `json:"expect,omitzero"`
+	// Earlier are the instances that it was of before: each was started again as the
+	// next, oldest first.
+	Earlier []ResourceID `json:"earlier,omitzero"`
 	// Adopted: nobody registered it, the rule unregistered.adopt did. Whoever registers
 	// it takes it over, and it is not adopted any more.
 	Adopted bool `json:"adopted,omitzero"`

@@ -152,8 +152,13 @@ type Resource struct {
 
 	Parent   ResourceID `json:"parent,omitzero"`   // what it hangs on: an instance for a volume, a spot request for an instance
 	Children []Child    `json:"children,omitzero"` // what hangs on it
-	Source   string     `json:"source,omitzero"`   // of a snapshot: the volume's ID
-	UsedBy   []string   `json:"used_by,omitzero"`  // of a snapshot: images that need it
+	Source   string     `json:"source,omitzero"`   // of a snapshot: the volume's ID; of an image: the instance's
+	UsedBy   []string   `json:"used_by,omitzero"`  // what needs it: images, of an image instances and launch templates
+	// UsesUntold: more may need it than the adapter is able, or allowed, to read.
+	UsesUntold bool `json:"uses_untold,omitzero"`
+	// Group is what starts another in its place when it ends; "" where nothing does, or
+	// the provider does not tell.
+	Group string `json:"group,omitzero"`
 
 	// ReleaseProtected and StopProtected tell of the provider's own protection;
 	// unknown where only a special call would tell.
