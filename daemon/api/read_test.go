@@ -134,13 +134,14 @@ func TestFindings(t *testing.T) {
 	b.put(func(tx *store.Tx) error {
 		id := b.cloud.ID(guard.Instance, "i-2")
 		return cmpErr(
-			tx.Findings.Put(guard.Finding{ID: "a", Rule: guard.RuleUnregistered, Subject: "lab/i-2", Resource: id, Title: "nobody owns it", Opened: start, Wastes: guard.MustMoney("6.32CNY")}),
+			tx.Findings.Put(guard.Finding{ID: "a", Rule: guard.RuleUnregistered, Subject: "lab/i-2", Resource: id, Title: "nobody owns it", Since: b.at.Wall.Add(-2 * time.Hour), Opened: start, Wastes: guard.MustMoney("6.32CNY")}),
 			tx.Findings.Put(guard.Finding{ID: "b", Rule: guard.RuleUnitMismatch, Subject: "lab/i-1", Resource: b.cloud.ID(guard.Instance, "i-1"), Urgent: true, Opened: start.Add(-time.Hour)}),
 			tx.CloseFinding(guard.Finding{ID: "c", Rule: guard.RuleExpired, Subject: "lab/i-1", Opened: start, Closed: start}))
 	})
 	out := good[wire.Findings](b, "ana", http.MethodGet, "/findings", nil)
-	if len(out.Findings) != 2 || out.Findings[0].ID != "b" || text(out.Findings[1].Wastes) != "6.32 CNY" {
-		t.Errorf("%+v, want the urgent one first", out.Findings)
+	if len(out.Findings) != 2 || out.Findings[0].ID != "a" || text(out.Findings[0].Wastes) != "6.32 CNY" ||
+		text(out.Findings[0].AtStake) != "12.64 CNY" || !slices.Equal(out.SoFar, []string{"12.64 CNY"}) {
+		t.Errorf("%+v, want what money is at stake for first", out)
 	}
 	if out := good[wire.Findings](b, "ana", http.MethodGet, "/findings?closed=true", nil); len(out.Findings) != 3 {
 		t.Errorf("%+v", out.Findings)

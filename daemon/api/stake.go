@@ -25,11 +25,14 @@ func stake(f guard.Finding, now time.Time) (guard.Money, string) {
 		m, _ := rate.For(guard.Month)
 		return m, aMonth
 	}
-	end := now
+	since, end := f.Since, now
+	if since.IsZero() {
+		since = f.Opened
+	}
 	if !f.Closed.IsZero() {
 		end = f.Closed
 	}
-	m, _ := rate.For(max(end.Sub(f.Since), 0))
+	m, _ := rate.For(max(end.Sub(since), 0))
 	return m, soFar
 }
 
