@@ -25,7 +25,6 @@ type sender struct {
 	price  guard.EgressPrice
 	rules  Rules
 	open   time.Time // since when the rule's finding is
-	told   []time.Time
 	stages map[string]bool
 	last   Verdict
 	alarms map[string][]time.Time
