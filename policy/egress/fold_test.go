@@ -61,6 +61,7 @@ func TestFold(t *testing.T) {
 		{"32 bits and a reboot", 32, []reading{{tx: 4294900000, boot: "a"}, {tx: 100000, boot: "b"}}, 100000, 1, 0, 0},
 		{"above 32 bits nothing runs over", 32, []reading{{tx: 1 << 33, boot: "a"}, {tx: 100000, boot: "a"}}, 100000, 1, 0, 0},
 		{"nonsense once", 0, []reading{{tx: 1e9}, {tx: 18446744073063945534}, {tx: 1e9 + 900}}, 900, 0, 0, 1},
+		{"nonsense twice", 0, []reading{{tx: 1e9}, {tx: 18446744073063945534}, {tx: 18446744073063945634}, {tx: 1e9 + 900}}, 900, 0, 0, 2},
 		{"nonsense first", 0, []reading{{tx: 18446744073063945534}, {tx: 1e9}, {tx: 1e9 + 900}}, 900, 0, 0, 1},
 		{"a jump that stays", 0, []reading{{tx: 1e9}, {tx: 5e15}, {tx: 5e15 + 900}, {tx: 5e15 + 1000}}, 1000, 0, 0, 1},
 		{"not told once", 0, []reading{{tx: 63e9}, {tx: 0}, {tx: 63e9 + 900}}, 900, 0, 0, 0},

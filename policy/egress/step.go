@@ -34,6 +34,9 @@ type moved struct {
 
 // move judges one counter. Pick finds it in another reading.
 func (s step) move(bits int, a, b uint64, pick func(guard.Counter) uint64) moved {
+	if b > absurd {
+		return moved{doubt: true, wrong: true}
+	}
 	m := moved{stands: b}
 	switch {
 	case b >= a:
