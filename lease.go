@@ -71,12 +71,37 @@ type Lease struct {
 	// TagsWritten is the content of the tags last written to the provider; the
 	// write is repeated until it equals what is wanted.
 	TagsWritten string `json:"tags_written,omitzero"`
+	// Timer is the provider's own timer on it: a second net, trusted never.
+	Timer Timer `json:"timer,omitzero"`
 
 	EndedAt   time.Time `json:"ended_at,omitzero"`
 	EndedHow  How       `json:"ended_how,omitzero"`
 	Estimated bool      `json:"estimated,omitzero"` // EndedAt is the latest it can have been
 	UpdatedAt time.Time `json:"updated_at"`
 	UpdatedBy string    `json:"updated_by"`
+}
+
+// Timer is the provider's own timer on an instance, which ends it even where no guard is
+// alive. Times are UTC, of the provider's clock.
+type Timer struct {
+	// Asked is what guard last asked for, written down before the call; zero: nothing.
+	Asked time.Time `json:"asked,omitzero"`
+	// At is when it goes off, as it was last read back; zero: there is none.
+	At time.Time `json:"at,omitzero"`
+	// Read is when it was last read back; zero: never.
+	Read time.Time `json:"read,omitzero"`
+	// Error is why it is not what was asked for; "" where it is.
+	Error string `json:"error,omitzero"`
+}
+
+// Before reports that a timer may be set which goes off before t. A zero t wants none.
+func (x Timer) Before(t time.Time) bool {
+	for _, at := range []time.Time{x.Asked, x.At} {
+		if !at.IsZero() && (t.IsZero() || at.Before(t)) {
+			return true
+		}
+	}
+	return false
 }
 
 // Expect says how an instance that does not exist yet will be known: by the tag

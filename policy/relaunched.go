@@ -53,7 +53,7 @@ func relaunched(_ Rules, f Facts) Outcome {
 	l := before.Lease
 	l.Earlier = append(slices.Clone(l.Earlier), l.Resource)
 	l.Resource, l.ResourceCreated, l.Identity = o.Resource.ID, o.Resource.Created, o.Identity
-	l.Status, l.EndedAt, l.EndedHow, l.Estimated, l.TagsWritten = status(o.Resource), time.Time{}, "", false, ""
+	l.Status, l.EndedAt, l.EndedHow, l.Estimated, l.TagsWritten, l.Timer = status(o.Resource), time.Time{}, "", false, "", guard.Timer{}
 	l.UpdatedAt, l.UpdatedBy = f.At, "guard"
 	return Outcome{Booking: &Booking{Lease: l, Verb: "relaunched",
 		Text: fmt.Sprintf("%s was started in the place of %s, by %s: the lease goes on with it", o.Resource.ID, before.Observed.Resource.ID, how)}}
