@@ -65,7 +65,7 @@ func Evaluate(r Rules, f Facts) Outcome {
 	all := Outcome{At: f.At, Next: earliest(f.lossCounts(), f.mutesEnd())}
 	for _, rule := range rules {
 		per := r.Per[rule.name]
-		if per.Off || !per.Match.has(f) {
+		if !per.speaks(f) {
 			continue
 		}
 		o := rule.judge(r, f)

@@ -22,6 +22,9 @@ type Per struct {
 	Grace time.Duration
 }
 
+// speaks reports whether the rule is asked about a subject at all.
+func (p Per) speaks(f Facts) bool { return !p.Off && p.Match.has(f) }
+
 // Match is what a rule speaks for. What is empty asks for nothing; of several values of
 // one kind one must be right, and a * in a text stands for anything.
 type Match struct {

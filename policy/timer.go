@@ -41,7 +41,7 @@ func (f Facts) Timer(r Rules) time.Time {
 		return time.Time{} // a person is asked first
 	}
 	var at time.Time
-	if end := f.Lease.ExpiresAt; !end.IsZero() {
+	if end := f.Lease.ExpiresAt; !end.IsZero() && r.Per[guard.RuleExpired].speaks(f) {
 		for _, h := range f.Lease.Holds {
 			end = later(end, h.Until)
 		}
@@ -52,7 +52,7 @@ func (f Facts) Timer(r Rules) time.Time {
 		}
 		at = f.acts(r, guard.CauseExpiry, end).Add(f.grace(r) + TimerSlack)
 	}
-	if end, ok := r.CeilingOf(*f.Lease); ok {
+	if end, ok := r.CeilingOf(*f.Lease); ok && r.Per[guard.RuleCeilingReached].speaks(f) {
 		at = earliest(at, f.acts(r, guard.CauseCeiling, end).Add(TimerSlack))
 	}
 	return at.UTC().Truncate(time.Second)

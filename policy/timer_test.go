@@ -63,6 +63,15 @@ func TestTimer(t *testing.T) {
 		"only observed": {func(f *policy.Facts, _ *policy.Rules) { f.Mode = guard.Observe }, 0},
 		"it only tells": {func(f *policy.Facts, _ *policy.Rules) { f.Lease.OnLimit = guard.ActAlert }, 0},
 		"it stops":      {func(f *policy.Facts, _ *policy.Rules) { f.Lease.OnLimit = guard.ActStop }, 0},
+		"the rule is off": {func(_ *policy.Facts, r *policy.Rules) {
+			r.Per = map[guard.Rule]policy.Per{guard.RuleExpired: {Off: true}}
+		}, 0},
+		"the rule is off, and a ceiling": {func(_ *policy.Facts, r *policy.Rules) {
+			r.Per, r.Ceilings.TTL = map[guard.Rule]policy.Per{guard.RuleExpired: {Off: true}}, 5*time.Hour
+		}, 5*time.Hour + slack},
+		"the rule is for others": {func(_ *policy.Facts, r *policy.Rules) {
+			r.Per = map[guard.Rule]policy.Per{guard.RuleExpired: {Match: policy.Match{Account: []string{"elsewhere"}}}}
+		}, 0},
 		"no expiry":     {func(f *policy.Facts, _ *policy.Rules) { f.Lease.ExpiresAt = time.Time{} }, 0},
 		"expected":      {func(f *policy.Facts, _ *policy.Rules) { f.Lease.Status = guard.LeaseExpected }, 0},
 		"ended":         {func(f *policy.Facts, _ *policy.Rules) { f.Lease.Status = guard.LeaseGone }, 0},
