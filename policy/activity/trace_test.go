@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"maps"
 	"math"
@@ -52,6 +53,13 @@ type pod struct {
 }
 
 func (p *pod) span() (first, last int64) { return p.ticks[0], p.ticks[len(p.ticks)-1] }
+
+// bounds are when it was used, and between them its gaps; the first and the last are the
+// trace's own.
+func (p *pod) bounds() []int64 {
+	first, last := p.span()
+	return slices.Concat([]int64{first}, p.used, []int64{last})
+}
 
 // pods are all of them, by name.
 func pods(t *testing.T) []*pod {
@@ -226,9 +234,10 @@ type score struct {
 	// fires, those that were followed by use within the hour, those of which nobody
 	// knows because the trace ends, and those in a gap of two hours or more.
 	fires, used, open, inGap int
-	gaps, found              int // gaps of two hours or more, and those it fired in
-	dark                     int // such gaps of which the trace itself does not tell most
-	recent                   int // fires on a pod that was used in the hour before
+	gaps, found              int      // gaps of two hours or more, and those it fired in
+	dark, foundDark          int      // such gaps of which samples tell less than a quiet window must have, which are not in gaps
+	unseen                   []string // what those are
+	recent                   int      // fires on a pod that was used in the hour before
 	delays                   []float64
 	days                     float64
 }
@@ -251,8 +260,7 @@ func measure(name string, all []*pod, rule func(*pod) []fire) score {
 	for _, p := range all {
 		first, last := p.span()
 		s.days += float64(last-first) / 86_400
-		fires := rule(p)
-		bounds := append(append([]int64{first}, p.used...), last)
+		fires, bounds := rule(p), p.bounds()
 		for i := 1; i < len(bounds); i++ {
 			a, b := bounds[i-1], bounds[i]
 			n := 0
@@ -277,10 +285,13 @@ func measure(name string, all []*pod, rule func(*pod) []fire) score {
 					s.recent++
 				}
 			}
-			switch {
-			case b-a >= gap && p.told(a, b) < 0.8:
+			switch told := p.told(a, b); {
+			case b-a < gap:
+			case told < Defaults().Coverage:
 				s.dark++
-			case b-a >= gap:
+				s.foundDark += min(n, 1)
+				s.unseen = append(s.unseen, fmt.Sprintf("%s: %.0f %% of %d min", p.name[:8], 100*told, (b-a)/60))
+			default:
 				s.gaps++
 				s.found += min(n, 1)
 			}
@@ -288,6 +299,38 @@ func measure(name string, all []*pod, rule func(*pod) []fire) score {
 	}
 	sort.Float64s(s.delays)
 	return s
+}
+
+// ceiling is the most (percent) of the alerts of any rule that can go without use within
+// the hour, if it waits for two hours and finds so many (percent) of the gaps that are as
+// long, whatever else it knows: one that knew when each gap ends would tell at two hours,
+// and keep quiet in as many of the gaps that end within the hour as it may.
+func ceiling(all []*pod, recall float64) float64 {
+	n, good, used := 0, 0, 0
+	for _, p := range all {
+		bounds := p.bounds()
+		for i := 1; i < len(bounds); i++ {
+			left := bounds[i] - bounds[i-1] - gap
+			if left < 0 {
+				continue
+			}
+			n++
+			switch {
+			case left > hour:
+				good++
+			case i < len(bounds)-1:
+				used++
+			}
+		}
+	}
+	missed := int(float64(n) * (100 - recall) / 100)
+	return share(good, good+max(0, used-missed))
+}
+
+// half is one half of the pods, by a hash of their names: what holds only by chance does
+// so in one of them.
+func half(all []*pod, which uint32) []*pod {
+	return slices.DeleteFunc(slices.Clone(all), func(p *pod) bool { return crc32.ChecksumIEEE([]byte(p.name))%2 != which })
 }
 
 func (s score) precision() float64    { return share(s.fires-s.open-s.used, s.fires-s.open) }
@@ -312,6 +355,15 @@ func (s score) row() string {
 
 // TestTraceTable prints what each rule would have done on the day, and holds ours to
 // what they promise.
+//
+// Of resident, told at 120 min, 85 % without use within the hour at a recall of 93 % was
+// wanted. On this day no rule that waits for two hours can have that, not even one that
+// knew when each gap ends (see ceiling): 18 of the gaps end within the third hour. One that
+// tells sooner must know which gaps last. What was tried, on both halves of the pods:
+// lone blips of utilisation that do not count (no alert changes: use comes back with work
+// of 20 % and memory that moves), a wait that grows with a pod's own earlier pauses (85.1 %
+// at 89.8 %), and an earlier word where the rest of the fleet is quiet (84.5 % at 93.2 %,
+// the best of 192 settings; each that is best in one half falls short in the other).
 func TestTraceTable(t *testing.T) {
 	all143 := pods(t)
 	if len(all143) != 143 {
@@ -350,17 +402,30 @@ func TestTraceTable(t *testing.T) {
 		fmt.Fprintln(w, s.row())
 	}
 	w.Flush()
-	t.Logf("143 pods, none left out, %.0f pod-days, %d gaps of two hours or more, and %d more that the trace says next to nothing of, which nobody could judge\n%s",
-		late.days, late.gaps, late.dark, &b)
+	t.Logf("143 pods, none left out, %.0f pod-days, %d gaps of two hours or more\n%s", late.days, late.gaps+late.dark, &b)
+	t.Logf("used is any request, load of a model, or utilisation of 2 %% or more; open are fires of which the trace ends within the hour, in no precision; " +
+		"a rule that waits for two hours fires in such gaps alone")
+	t.Logf("recall is of the %d gaps of which samples tell 80 %%, which a quiet window must have; with the %d others (%s) that of resident, 120 min, is %.1f %%",
+		late.gaps, late.dark, strings.Join(late.unseen, ", "), share(late.found+late.foundDark, late.gaps+late.dark))
+	best := ceiling(all143, 93)
+	t.Logf("resident, 120 min: %.1f %% not used within the hour at a recall of %.1f %%; no rule that waits as long can pass %.1f %% at 93 %%",
+		late.precision(), late.recall(), best)
+	for i := range uint32(2) {
+		s := measure("", half(all143, i), ours(Resident, 2*time.Hour, d))
+		t.Logf("  half %d of the pods: %d fires, %d used, %d open, %.1f %% at a recall of %.1f %%", i+1, s.fires, s.used, s.open, s.precision(), s.recall())
+	}
 
 	if stop.recent > 0 || stop.used > 0 {
 		t.Errorf("%d stops of a pod that was used in the hour before, %d of one that was in the hour after", stop.recent, stop.used)
 	}
-	if late.gapPrecision() < 85 || late.recall() < 93 {
+	if late.inGap < late.fires || late.recall() < 93 {
 		t.Errorf("resident, 120 min: %.1f %% of the alerts are in gaps of two hours, and %.1f %% of those are found", late.gapPrecision(), late.recall())
 	}
 	if late.precision() < 80 {
 		t.Errorf("resident, 120 min: only %.1f %% of the alerts were not followed by use within the hour", late.precision())
+	}
+	if best >= 85 {
+		t.Errorf("a rule that waits for two hours could have %.1f %%: ask resident, 120 min, for 85 %%", best)
 	}
 }
 
