@@ -72,12 +72,12 @@ func TestTimer(t *testing.T) {
 		"the rule is for others": {func(_ *policy.Facts, r *policy.Rules) {
 			r.Per = map[guard.Rule]policy.Per{guard.RuleExpired: {Match: policy.Match{Account: []string{"elsewhere"}}}}
 		}, 0},
-		"no expiry":     {func(f *policy.Facts, _ *policy.Rules) { f.Lease.ExpiresAt = time.Time{} }, 0},
-		"expected":      {func(f *policy.Facts, _ *policy.Rules) { f.Lease.Status = guard.LeaseExpected }, 0},
-		"ended":         {func(f *policy.Facts, _ *policy.Rules) { f.Lease.Status = guard.LeaseGone }, 0},
-		"nobody's":      {func(f *policy.Facts, _ *policy.Rules) { f.Lease = nil }, 0},
-		"no GPU":        {func(f *policy.Facts, _ *policy.Rules) { f.Observed.Resource.GPUs = 0 }, 0},
-		"guard's own":   {func(f *policy.Facts, _ *policy.Rules) { f.Account.Identity.Self = "i-1" }, 0},
+		"no expiry":   {func(f *policy.Facts, _ *policy.Rules) { f.Lease.ExpiresAt = time.Time{} }, 0},
+		"expected":    {func(f *policy.Facts, _ *policy.Rules) { f.Lease.Status = guard.LeaseExpected }, 0},
+		"ended":       {func(f *policy.Facts, _ *policy.Rules) { f.Lease.Status = guard.LeaseGone }, 0},
+		"nobody's":    {func(f *policy.Facts, _ *policy.Rules) { f.Lease = nil }, 0},
+		"no GPU":      {func(f *policy.Facts, _ *policy.Rules) { f.Observed.Resource.GPUs = 0 }, 0},
+		"guard's own": {func(f *policy.Facts, _ *policy.Rules) { f.Account.Identity.Self = "i-1" }, 0},
 		"another guard's": {func(f *policy.Facts, _ *policy.Rules) {
 			f.Observed.Resource.Tags = map[string]string{guard.TagDeployment: "other"}
 		}, 0},

@@ -77,6 +77,9 @@ func (s *Script) check() error {
 	default:
 		bad("stop_effect: %q must be nothing, compute, all or unsupported", s.StopEffect)
 	}
+	if !slices.Contains([]string{"", TimerKept, TimerIgnored}, s.Timer) {
+		bad("timer: %q must be %s or %s", s.Timer, TimerKept, TimerIgnored)
+	}
 	if s.Billing.Minimum < 0 || s.Lag.Appears < 0 || s.Lag.Disappears < 0 || s.Lag.State < 0 {
 		bad("billing and lag cannot be negative")
 	}
@@ -118,7 +121,7 @@ func (s *Script) check() error {
 	return errors.Join(errs...)
 }
 
-var calls = []string{CallAny, CallList, CallGet, CallIdentity, CallStop, CallRelease, CallDelete, CallProtection, CallUnprotect, CallTag, CallSignals}
+var calls = []string{CallAny, CallList, CallGet, CallIdentity, CallStop, CallRelease, CallDelete, CallProtection, CallUnprotect, CallTag, CallSignals, CallArm, CallArmed}
 
 // member is the ID of the n-th of many alike.
 func member(id string, n int) string { return fmt.Sprintf("%s-%03d", id, n) }

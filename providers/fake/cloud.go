@@ -87,7 +87,11 @@ func (c *Cloud) Provider() *Provider {
 
 // Account is the provider as a configured account, in observe mode.
 func (c *Cloud) Account() *providers.Account {
-	return providers.NewAccount(c.script.Account, "fake", c.Provider())
+	var p providers.Provider = c.Provider()
+	if c.Timers() {
+		p = c.Provider().Timed()
+	}
+	return providers.NewAccount(c.script.Account, "fake", p)
 }
 
 // Advance moves the cloud's time on and lets everything happen that is due. A

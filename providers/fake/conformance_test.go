@@ -21,10 +21,10 @@ func harness() providertest.Harness {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return p
+			return p.Timed()
 		},
 		Serve: func(t *testing.T, w providertest.World) http.RoundTripper {
-			s := Script{Account: "conformance", Scopes: w.Scopes, PageSize: w.PageSize, Token: guard.NewSecret(providertest.Secret)}
+			s := Script{Account: "conformance", Scopes: w.Scopes, PageSize: w.PageSize, Timer: TimerKept, Token: guard.NewSecret(providertest.Secret)}
 			for _, x := range w.Instances {
 				r := Resource{ID: x.ID, Name: x.Name, Scope: x.Scope, Tags: x.Tags}
 				if x.Protected {

@@ -52,7 +52,7 @@ func (c *Cloud) live(f *Fault, call string) bool {
 
 // faulty answers as a fault says.
 func (c *Cloud) faulty(o op, r Reply) answer {
-	write := o.call == CallRelease || o.call == CallDelete || o.call == CallStop || o.call == CallTag || o.call == CallUnprotect
+	write := o.call == CallRelease || o.call == CallDelete || o.call == CallStop || o.call == CallTag || o.call == CallUnprotect || o.call == CallArm
 	switch {
 	case r.Unreachable:
 		return answer{lost: dialFailed(), outcome: "unreachable"}

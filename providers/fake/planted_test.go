@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"guard"
 	"guard/providers"
@@ -36,11 +37,15 @@ var bugs = map[string]string{
 	"signals forget the order":       "signals_answer_for_every_instance_in_order",
 	"since is inclusive":             "signals_answer_for_every_instance_in_order",
 	"failed signals are none":        "failed_signals_are_never_an_empty_answer",
+	"a timer is set once":            "a_timer_is_read_back",
+	"a timer is never taken away":    "a_timer_is_read_back",
+	"a failed timer is none":         "a_timer_that_is_not_known_is_not_none",
+	"a timer is always set":          "a_timer_that_is_not_known_is_not_none",
 }
 
 // bad is the adapter with a bug in it.
 type bad struct {
-	*Provider
+	Timed
 	bug string
 }
 
@@ -114,6 +119,25 @@ func (b bad) Release(ctx context.Context, id guard.ResourceID, opt providers.Rel
 	return b.spoil(err)
 }
 
+func (b bad) Arm(ctx context.Context, id guard.ResourceID, at time.Time) error {
+	now, _ := b.Timed.Armed(ctx, id)
+	if b.bug == "a timer is set once" && !now.IsZero() && !at.IsZero() || b.bug == "a timer is never taken away" && at.IsZero() {
+		return nil
+	}
+	if err := b.Timed.Arm(ctx, id, at); b.bug != "a timer is always set" {
+		return err
+	}
+	return nil
+}
+
+func (b bad) Armed(ctx context.Context, id guard.ResourceID) (time.Time, error) {
+	at, err := b.Timed.Armed(ctx, id)
+	if b.bug == "a failed timer is none" {
+		return at, nil
+	}
+	return at, err
+}
+
 func (b bad) context(ctx context.Context) context.Context {
 	if b.bug == "cancelling is ignored" {
 		return context.WithoutCancel(ctx)
@@ -148,7 +172,7 @@ func TestPlanted(t *testing.T) {
 	h := harness()
 	good := h.New
 	h.New = func(t *testing.T, scopes []string, rt http.RoundTripper, secret guard.Secret) providers.Provider {
-		return bad{good(t, scopes, rt, secret).(*Provider), bug}
+		return bad{good(t, scopes, rt, secret).(Timed), bug}
 	}
 	providertest.Run(t, h)
 }

@@ -35,11 +35,14 @@ type Script struct {
 	// ReleaseTakes is the time from an accepted release until the thing is gone
 	// and no longer bills; default 30 s, AtOnce for none.
 	ReleaseTakes time.Duration
-	PageSize     int      // entries a page; default 100
-	Scopes       []string // default one, "default"
-	Resources    []Resource
-	Timeline     []Event
-	Faults       []Fault
+	// Timer is how the cloud keeps timers of its own: TimerKept, TimerIgnored, or "": it
+	// has none.
+	Timer     string
+	PageSize  int      // entries a page; default 100
+	Scopes    []string // default one, "default"
+	Resources []Resource
+	Timeline  []Event
+	Faults    []Fault
 	// Time turns a request's instant into the cloud's time; default its wall
 	// time. A story in which guard's clock is wrong gives its own.
 	Time func(guard.Instant) time.Time
@@ -179,9 +182,17 @@ const (
 	CallUnprotect  = "unprotect"
 	CallTag        = "tag"
 	CallSignals    = "signals"
+	CallArm        = "arm"   // sets an instance's timer, or takes it away
+	CallArmed      = "armed" // reads it
 	// CallProbe is a dry run of any of the writes, which the log tells apart; a
 	// fault of the write itself answers it.
 	CallProbe = "probe"
+)
+
+// How a cloud keeps timers.
+const (
+	TimerKept    = "kept"    // and ends the instance by it
+	TimerIgnored = "ignored" // accepted, stored nowhere, never goes off
 )
 
 // Fault makes calls go wrong. The first fault that matches a call answers it;

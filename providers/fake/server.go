@@ -29,6 +29,7 @@ type op struct {
 	tags  map[string]string
 	group string      // of a release: the group that the member goes through
 	since []time.Time // of each of ids: after when its samples are wanted
+	timer time.Time   // that is to be set; zero: none
 	dry   bool        // a dry run: it tells whether the call would be allowed
 }
 
@@ -154,6 +155,8 @@ func refuse(status int, outcome string) answer {
 //	POST   /v1/KIND/ID/stop
 //	POST   /v1/KIND/ID/tags {"tags":{}}
 //	GET    /v1/KIND/ID/protection             DELETE lifts it
+//	GET    /v1/instance/ID/timer              when the cloud ends it by itself
+//	POST   /v1/instance/ID/timer {"at":TIME}  null takes it away
 //
 // A write with ?dry_run=1 says whether it would be allowed, and does nothing.
 func parse(r *http.Request, body []byte) (op, bool) {
@@ -165,6 +168,7 @@ func parse(r *http.Request, body []byte) (op, bool) {
 			Since time.Time `json:"since"`
 		} `json:"ids"`
 		Tags map[string]string `json:"tags"`
+		At   time.Time         `json:"at"`
 	}
 	if len(body) > 0 && json.Unmarshal(body, &in) != nil || len(in.IDs) > mostIDs {
 		return op{}, false
@@ -203,7 +207,7 @@ func parse(r *http.Request, body []byte) (op, bool) {
 	case len(path) < 2:
 		return op{}, false
 	}
-	o := op{kind: guard.Kind(path[0]), tags: in.Tags, group: group}
+	o := op{kind: guard.Kind(path[0]), tags: in.Tags, timer: in.At, group: group}
 	o.ids = []ref{{o.kind, unescape(path[1])}}
 	switch what {
 	case "DELETE ":
@@ -219,10 +223,14 @@ func parse(r *http.Request, body []byte) (op, bool) {
 		o.call = CallProtection
 	case "DELETE protection":
 		o.call = CallUnprotect
+	case "GET timer":
+		o.call = CallArmed
+	case "POST timer":
+		o.call = CallArm
 	default:
 		return op{}, false
 	}
-	o.dry = q.Get("dry_run") == "1" && o.call != CallProtection
+	o.dry = q.Get("dry_run") == "1" && o.call != CallProtection && o.call != CallArmed
 	return o, true
 }
 
@@ -285,6 +293,8 @@ func (c *Cloud) serve(o op, odd Reply) answer {
 		return ok(map[string]any{"protected": append([]string{}, t.spec.Protected...)})
 	case CallUnprotect:
 		t.spec.Protected = nil
+	case CallArm, CallArmed:
+		return c.timed(t, o)
 	}
 	return accepted()
 }

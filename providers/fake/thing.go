@@ -38,7 +38,8 @@ type thing struct {
 	lingers  time.Duration
 	chain    *chain
 	watch    *watch
-	trace    *Trace // that is played, in place of what a monitor would tell
+	trace    *Trace    // that is played, in place of what a monitor would tell
+	timer    time.Time // when the cloud ends it by itself; zero: never
 }
 
 type state struct {

@@ -34,6 +34,8 @@ const (
 	Tag        = "tag"
 	Protection = "protection"
 	Unprotect  = "unprotect"
+	Arm        = "arm"
+	Armed      = "armed"
 	Other      = "other" // whatever else an adapter needs
 )
 
@@ -134,6 +136,8 @@ func Run(t *testing.T, h Harness) {
 		{"signals answer for every instance in order", (*suite).signals},
 		{"failed signals are never an empty answer", (*suite).signalsFail},
 		{"odd signals", (*suite).oddSignals},
+		{"a timer is read back", (*suite).timer},
+		{"a timer that is not known is not none", (*suite).timerFails},
 		{"a cancelled context makes no call", (*suite).cancelled},
 		{"no secret is told", (*suite).secrets},
 		{"many goroutines", (*suite).concurrent},
