@@ -31,8 +31,22 @@ type accountKeys struct {
 	Faults       []cloudFault    `yaml:"faults"`
 	Egress       *trafficPart    `yaml:"egress"`
 	Ingress      *trafficPart    `yaml:"ingress"`
+	Timer        timerPart       `yaml:"timer"`
 	Balance      configs.Later   `yaml:"balance"`
 	AtZero       configs.Later   `yaml:"at_zero"`
+}
+
+// timerPart is how the cloud keeps timers of its own.
+type timerPart string
+
+// ReadNode implements configs.NodeReader.
+func (t *timerPart) ReadNode(n configs.Node) {
+	word, _ := n.Text()
+	how, ok := map[string]timerPart{"true": fake.TimerKept, "false": "", "ignored": fake.TimerIgnored}[word]
+	if !ok {
+		n.Problem("timer: %q is neither true nor ignored (accepted, and stored nowhere)", clip(word))
+	}
+	*t = how
 }
 
 type billingPart struct {
@@ -204,7 +218,7 @@ type cloudFaultKeys struct {
 
 var (
 	cloudCalls = []string{fake.CallAny, fake.CallList, fake.CallGet, fake.CallIdentity, fake.CallStop, fake.CallRelease,
-		fake.CallDelete, fake.CallProtection, fake.CallUnprotect, fake.CallTag, fake.CallSignals}
+		fake.CallDelete, fake.CallProtection, fake.CallUnprotect, fake.CallTag, fake.CallSignals, fake.CallArm, fake.CallArmed}
 	laterCalls = []string{"snapshot"}
 )
 
@@ -341,7 +355,8 @@ func (a *account) build(start time.Time) fake.Script {
 		Currency: string(a.Currency), StopEffect: guard.StopEffect(a.StopEffect),
 		Billing: fake.Billing{Granularity: a.Billing.Granularity.Duration, Minimum: a.Billing.Minimum.Duration},
 		Lag:     fake.Lag{Appears: a.Lag.Appears.Duration, Disappears: a.Lag.Disappears.Duration, State: a.Lag.State.Duration},
-		Egress:  a.Egress.traffic(), Ingress: a.Ingress.traffic(), ReleaseTakes: a.ReleaseTakes.or(0), PageSize: a.PageSize.n, Scopes: a.Scopes,
+		Egress:  a.Egress.traffic(), Ingress: a.Ingress.traffic(), ReleaseTakes: a.ReleaseTakes.or(0), Timer: string(a.Timer),
+		PageSize: a.PageSize.n, Scopes: a.Scopes,
 	}
 	if a.ReleaseTakes.set && a.ReleaseTakes.Duration == 0 {
 		s.ReleaseTakes = fake.AtOnce

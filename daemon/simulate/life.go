@@ -90,7 +90,11 @@ func (l *life) provider(_ context.Context, a configs.Account) (providers.Provide
 	if !ok {
 		return nil, fmt.Errorf("%w: the story has no cloud for account %s", guard.ErrInvalid, a.Name)
 	}
-	return fake.New(fake.Config{Account: a.Name, Scopes: c.scopes, Truths: c.Truths(), Next: gate{l, a.Name, c.RoundTripper()}})
+	p, err := fake.New(fake.Config{Account: a.Name, Scopes: c.scopes, Truths: c.Truths(), Next: gate{l, a.Name, c.RoundTripper()}})
+	if err == nil && c.Timers() {
+		return p.Timed(), nil
+	}
+	return p, err
 }
 
 // channels are the log and Slack, whatever the configuration says.
