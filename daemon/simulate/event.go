@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"guard"
 )
 
 // Event is one thing that happened in a story: a line of the JSON output.
@@ -78,9 +80,17 @@ func (b *book) sorted() []Event {
 	out := slices.Clone(b.events)
 	slices.SortStableFunc(out, func(x, y Event) int {
 		return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(rank(x), rank(y)), cmp.Compare(x.Account, y.Account),
-			cmp.Compare(x.ID, y.ID), cmp.Compare(x.Channel, y.Channel), cmp.Compare(x.seq, y.seq))
+			cmp.Compare(cause(x), cause(y)), cmp.Compare(x.ID, y.ID), cmp.Compare(x.Channel, y.Channel), cmp.Compare(x.seq, y.seq))
 	})
 	return out
+}
+
+// cause puts the call that cancels a spot request before the release of its instance.
+func cause(e Event) int {
+	if e.Event == evProviderCall && e.Kind == string(guard.SpotRequest) {
+		return 0
+	}
+	return 1
 }
 
 // rank puts a restart before what it does, and messages behind their causes.

@@ -143,6 +143,17 @@ func TestReleaseTakesItsTimeAndBillsUntilGone(t *testing.T) {
 	s.want("v-1", s.c.Truth("v-1"), TruthGone)
 }
 
+func TestATombstoneStandsAllItsTimeFromWhenItShows(t *testing.T) {
+	sc := Lab()
+	sc.Lag = Lag{Disappears: time.Minute, State: 20 * time.Second}
+	sc.Timeline = []Event{{At: time.Hour, ID: "i-1", Reclaim: &Reclaim{}}}
+	s := tell(t, sc)
+	s.want("behind the truth", s.states(time.Hour+19*time.Second, guard.Instance)["i-1"], guard.StateRunning)
+	s.want("shown", s.states(time.Hour+20*time.Second, guard.Instance)["i-1"], guard.StateGone)
+	s.want("for a minute", s.states(time.Hour+79*time.Second, guard.Instance)["i-1"], guard.StateGone)
+	s.want("and then not", s.get(time.Hour+80*time.Second, guard.Instance, "i-1").Verdict, guard.VerdictAbsent)
+}
+
 func TestLag(t *testing.T) {
 	sc := Lab()
 	sc.Lag = Lag{Appears: 30 * time.Second, State: 20 * time.Second}

@@ -74,7 +74,16 @@ func (c *Cloud) visible(t *thing) bool {
 		return false
 	}
 	s := t.stateAt(c.now)
-	return s.word != stateGone || c.now.Before(s.at.Add(t.lingers))
+	return s.word != stateGone || c.now.Before(c.vanishes(t, s))
+}
+
+// vanishes is when what ended leaves the lists: its terminal state stays for as long as
+// it lingers, from when it shows.
+func (c *Cloud) vanishes(t *thing, end state) time.Time {
+	if t.lingers <= 0 {
+		return end.at
+	}
+	return end.at.Add(c.script.Lag.State + t.lingers)
 }
 
 // report is a thing as the API tells it now.
