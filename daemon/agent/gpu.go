@@ -42,10 +42,16 @@ type GPUs interface {
 }
 
 // FindGPUs chooses how to read the GPUs of this box: by nvidia, amd, none, or whatever
-// there is (auto).
+// there is (auto). A binary built with the tag nvml reads those of nvidia through the
+// driver's library, and through nvidia-smi where that is not there.
 func FindGPUs(kind string) (GPUs, error) {
 	if kind == "none" {
 		return nothing{}, nil
+	}
+	if kind == "auto" || kind == "nvidia" {
+		if g, ok := findNVML(""); ok {
+			return g, nil
+		}
 	}
 	for _, k := range []struct {
 		kind, program string
