@@ -102,6 +102,8 @@ func (f Facts) Calmed() string {
 		return "nothing tells any more whether it works"
 	case ok && !a.Idle.On() && !a.Worked.IsZero():
 		return fmt.Sprintf("it works again: %s at %s", a.Work, f.stamp(a.Worked))
+	case ok && !a.Idle.On() && len(a.Doubts) > 0:
+		return "whether it is idle cannot be told: " + a.Doubts[0]
 	case ok && f.Release != nil && a.Idle.Since.After(f.Release.PlannedAt):
 		return "it is quiet only since " + f.stamp(a.Idle.Since)
 	}

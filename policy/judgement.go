@@ -75,6 +75,8 @@ type guess struct {
 	span activity.Span
 	// patchy: it is a sum of stretches, so that it need not be seen as a whole.
 	patchy bool
+	// lull is how long it lasts between bursts of work, where it comes and goes so.
+	lull time.Duration
 	// what it is, as in "idle since 13:00, with nothing loaded", of which how is the end.
 	what, how string
 	lines     []string
@@ -152,11 +154,7 @@ func (g guess) judge(r Rules, f Facts) Outcome {
 	}
 	action, why := g.action(r, f)
 	grace := f.noticeOf(r, g.rule)
-	tell := g.Warn
-	if action == guard.ActStop {
-		// Grace counts back from the stop.
-		tell = max(min(g.Warn, g.act(grace)-grace), min(g.Warn, leastQuiet))
-	}
+	tell := g.tellAfter(f, grace, action)
 	told, is := f.Activity.Reached(g.span, tell, f.At)
 	if !is {
 		return Outcome{Next: f.later(told)}
@@ -197,6 +195,26 @@ func (g guess) judge(r Rules, f Facts) Outcome {
 		next = earliest(next, f.later(due))
 	}
 	return Outcome{Verdicts: []Verdict{v}, Next: next}
+}
+
+// tellAfter is how long the condition lasts before people are told. What comes and goes
+// with bursts of work is told once it has outlasted them by half, so that nobody hears of
+// each: but no later than notice of its stop must be given, or than it is acted on.
+func (g guess) tellAfter(f Facts, grace time.Duration, action guard.Action) time.Duration {
+	tell, last := g.Warn, g.act(grace)
+	if action == guard.ActStop {
+		// Grace counts back from the stop.
+		last = max(last-grace, min(g.Warn, leastQuiet))
+		tell = min(tell, last)
+	}
+	if f.noticed() {
+		return tell // what was said stands
+	}
+	late := g.lull + g.lull/2
+	if g.Act > g.Warn || action == guard.ActStop {
+		late = min(late, last)
+	}
+	return max(tell, late)
 }
 
 // since is the condition and when it began, in words.
@@ -306,7 +324,11 @@ func (g guess) arithmetic(r Rules, f Facts) string {
 		long = span(g.span.Seen.Truncate(time.Minute))
 	}
 	action, why := g.action(r, f)
-	then := fmt.Sprintf("people are told after %s", span(g.Warn))
+	tell := g.tellAfter(f, f.noticeOf(r, g.rule), action)
+	then := fmt.Sprintf("people are told after %s", span(tell.Truncate(time.Second)))
+	if tell > g.Warn {
+		then += fmt.Sprintf(", not %s, because work comes in bursts after pauses of %s", span(g.Warn), span(g.lull))
+	}
 	switch {
 	case action == guard.ActStop && f.Mode == guard.Enforce:
 		then += fmt.Sprintf(", and %s stop it", span(g.act(f.noticeOf(r, g.rule))))

@@ -41,6 +41,12 @@ type fold struct {
 	Run    int           `json:"run,omitzero"`
 	Before time.Duration `json:"before,omitzero"`
 	Ring   []bucket      `json:"ring,omitzero"`
+	// Rest is how long the box was idle before the newest work, which began at RestEnd; zero
+	// once the next quiet has told whether that work was a burst. Lulls are the last two
+	// that bursts ended.
+	Rest    time.Duration    `json:"rest,omitzero"`
+	RestEnd time.Time        `json:"restend,omitzero"`
+	Lulls   [2]time.Duration `json:"lulls,omitzero"`
 }
 
 // Admit says why a sample cannot be taken in at a time; nil where it can. One that is

@@ -28,6 +28,8 @@ type gpu struct {
 	// stands; see [State.learn]. Last is the one before the newest work.
 	Floor guard.Gauge `json:"floor,omitzero"`
 	Last  guard.Gauge `json:"last,omitzero"`
+	// Most is the most that it has drawn (W).
+	Most guard.Gauge `json:"most,omitzero"`
 	// Rise is the least that it has drawn since RiseAt, all of it above the floor.
 	Rise   guard.Gauge `json:"rise,omitzero"`
 	RiseAt time.Time   `json:"riseat,omitzero"`
@@ -100,16 +102,19 @@ func light(total guard.Gauge) float64 { return max(600, 0.01*total.Or(0)) }
 
 // look reads one GPU, and why it is not believed. Memory that moves in the sample right
 // after work, as it does where a process ends, belongs to that work.
-func (k *gpu) look(b Busy, box Box, g guard.GPUSample, at time.Time, afterWork bool) (look, reason) {
+func (k *gpu) look(b Busy, box Box, g guard.GPUSample, r *reading, afterWork bool) (look, reason) {
 	l := look{mem: g.MemUsed, total: g.MemTotal, power: g.Power, limit: g.PowerLimit, mean: g.Util, util: greater(g.Util, g.UtilMax)}
-	if !l.limit.OK {
-		if w, ok := limitOf(box.GPUModel); ok {
-			l.limit = guard.Known(w)
-		}
+	still := k.metered(&l, g, r.At)
+	k.Most = greater(k.Most, l.power)
+	m, known := modelOf(box.GPUModel)
+	if !l.limit.OK && known {
+		l.limit = guard.Known(m.limit(k.Most.Or(0)))
 	}
-	still := k.metered(&l, g, at)
 	doubt := reason(-1)
 	strong := l.limit.OK && l.power.OK && l.power.V >= high(l.limit.V)
+	rises := k.Floor.OK && l.power.OK && l.limit.OK && l.power.V >= k.Floor.V+slack(l.limit.V)
+	// What only the energy counter has seen contradicts no instant: it was between two.
+	between := r.Basis == guard.Instantaneous && l.limit.OK && g.Power.OK && g.Power.V < high(l.limit.V)
 	profiled := g.Engine.OK || g.Tensor.OK || g.DRAM.OK
 	profile := max(g.Engine.Or(0), g.Tensor.Or(0), g.DRAM.Or(0)) * 100
 	if profiled && profile == 0 && (l.util.Or(0) > 50 || strong) {
@@ -128,9 +133,9 @@ func (k *gpu) look(b Busy, box Box, g guard.GPUSample, at time.Time, afterWork b
 		l.works, l.by, l.v = yes, byProfile, profile
 	case l.moved && !afterWork:
 		l.works, l.by, l.v = yes, byMemory, l.mem.V-k.Mem.V
-	case strong:
+	case strong && !(rises && between):
 		l.suspect, doubt = true, max(doubt, powerful)
-	case k.Floor.OK && l.power.OK && l.limit.OK && l.power.V >= k.Floor.V+slack(l.limit.V):
+	case rises:
 		l.works, l.by, l.v = yes, byPower, l.power.V-k.Floor.V
 	case l.util.OK, profiled && g.Engine.OK:
 		l.works = no
@@ -139,7 +144,7 @@ func (k *gpu) look(b Busy, box Box, g guard.GPUSample, at time.Time, afterWork b
 	default:
 		doubt = max(doubt, untold)
 	}
-	l.pinned = k.pinned(l)
+	l.pinned = k.pinned(l, m.rest)
 	return l, doubt
 }
 
@@ -165,8 +170,8 @@ func (k *gpu) metered(l *look, g guard.GPUSample, at time.Time) (still bool) {
 }
 
 // pinned: NCCL that waits for a peer spins at full utilisation, at about what a context
-// alone draws and 40 W.
-func (k *gpu) pinned(l look) tri {
+// alone draws and 40 W; model is what one of its model draws so, 0 where nobody knows.
+func (k *gpu) pinned(l look, model float64) tri {
 	if l.works != yes {
 		return l.works // at rest or not known
 	}
@@ -179,6 +184,9 @@ func (k *gpu) pinned(l look) tri {
 	rest := k.Floor
 	if !rest.OK {
 		rest = k.Last
+	}
+	if !rest.OK && model > 0 {
+		rest = guard.Known(model)
 	}
 	if !l.power.OK || !l.limit.OK && !rest.OK {
 		return unknown

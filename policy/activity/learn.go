@@ -109,6 +109,29 @@ func (s *State) pause(r *reading) {
 	}
 }
 
+// lull learns how long the box is idle between bursts: a burst is work that is shorter
+// than the quiet before it, and any other work ends the pattern. A quiet of less than
+// lately is a part of the work around it.
+func (s *State) lull(was Span, r *reading) {
+	const longest = 2 * time.Hour
+	if was.Seen >= lately && !s.Idle.On() {
+		s.Rest, s.RestEnd = min(was.Seen, longest), r.start
+	}
+	if s.Rest == 0 || s.Idle.Seen < lately {
+		return
+	}
+	if s.Idle.Since.Sub(s.RestEnd) < s.Rest {
+		s.Lulls = [2]time.Duration{s.Lulls[1], s.Rest}
+	} else {
+		s.Lulls = [2]time.Duration{}
+	}
+	s.Rest = 0
+}
+
+// Lull is how long the box is idle between two bursts of work, 2 h at most: the shorter of
+// the last two such quiets, so that one burst makes no pattern. Zero where there is none.
+func (s State) Lull() time.Duration { return min(s.Lulls[0], s.Lulls[1]) }
+
 func (k *gpu) floor(b Busy, l look, at time.Time) {
 	idles := l.util.OK && l.util.V < b.GPU && (l.works == no || l.by == byPower)
 	switch {
@@ -142,7 +165,9 @@ func (k *gpu) use(r *reading, l look) {
 		k.Since, k.Beside, k.Own = time.Time{}, 0, 0
 		return
 	}
-	if r.works != yes || l.works == unknown || !l.mem.OK {
+	// Nothing works where nothing is loaded, so a power that only work draws, with a
+	// utilisation of 0, is no doubt here.
+	if r.works != yes || l.works == unknown && !l.suspect || !l.mem.OK {
 		return
 	}
 	if k.Since.IsZero() {

@@ -2,26 +2,35 @@ package activity
 
 import "strings"
 
-// watts are the power limits of common models, in full load, of the variant that draws
-// least: where the limit is not told, a power seems high rather than low, and what seems
-// high counts as work. From the makers' data sheets.
-var watts = []struct {
-	model string
-	limit float64
-}{
-	{"GB200", 1000}, {"B200", 1000}, {"GH200", 450}, {"H200", 600}, {"H100", 350}, {"H800", 350}, {"H20", 400},
-	{"A100", 250}, {"A800", 250}, {"A40", 300}, {"A30", 165}, {"A10", 150}, {"A6000", 300},
-	{"L40", 300}, {"L20", 275}, {"L4", 72}, {"T4", 70}, {"V100", 250}, {"P100", 250},
-	{"5090", 575}, {"4090", 450}, {"3090", 350}, {"MI300", 750}, {"MI250", 500}, {"MI210", 300}, {"MI100", 300},
+// models are the power limits (W) of common models, of the variant that draws least and
+// of the one that draws most, from the makers' data sheets; and what one draws at most
+// with a context and nothing to do, where that was measured.
+var models = []model{
+	{"GB200", 1000, 1200, 0}, {"B200", 1000, 1000, 0}, {"GH200", 450, 1000, 0}, {"H200", 600, 700, 0},
+	{"H100", 350, 700, 125}, {"H800", 350, 700, 125}, {"H20", 400, 500, 0}, {"A100", 250, 400, 0}, {"A800", 250, 400, 0},
+	{"A40", 300, 300, 0}, {"A30", 165, 165, 0}, {"A10", 150, 150, 0}, {"A6000", 300, 300, 0},
+	{"L40", 300, 350, 0}, {"L20", 275, 275, 0}, {"L4", 72, 72, 0}, {"T4", 70, 70, 0}, {"V100", 250, 350, 0}, {"P100", 250, 300, 0},
+	{"5090", 575, 575, 0}, {"4090", 450, 450, 0}, {"3090", 350, 350, 0},
+	{"MI300", 750, 750, 0}, {"MI250", 500, 560, 0}, {"MI210", 300, 300, 0}, {"MI100", 300, 300, 0},
 }
 
-// limitOf is the power limit of a model, by its name as clouds and drivers write it.
-func limitOf(model string) (float64, bool) {
-	model = strings.ToUpper(model)
-	for _, m := range watts {
-		if strings.Contains(model, m.model) {
-			return m.limit, true
+type model struct {
+	name              string
+	least, most, rest float64
+}
+
+// modelOf is the model that a name means, as clouds and drivers write it.
+func modelOf(name string) (model, bool) {
+	name = strings.ToUpper(name)
+	for _, m := range models {
+		if strings.Contains(name, m.name) {
+			return m, true
 		}
 	}
-	return 0, false
+	return model{}, false
 }
+
+// limit is the power limit of one that has drawn so much: where it is not told, that of
+// the least variant which could have, so that a power seems high rather than low, and what
+// seems high counts as work.
+func (m model) limit(drew float64) float64 { return min(m.most, max(m.least, drew)) }

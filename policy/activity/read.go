@@ -123,7 +123,7 @@ func (s *State) readGPUs(b Busy, box Box, r *reading, said []string) {
 				// With one missing nobody knows which is which.
 				*k = gpu{}
 			}
-			l, why = k.look(b, box, r.GPUs[i], r.At, s.Run > 0)
+			l, why = k.look(b, box, r.GPUs[i], r, s.Run > 0)
 		}
 		if why >= 0 {
 			doubted[why] = append(doubted[why], i)
