@@ -135,7 +135,8 @@ func (d *Daemon) wire(g *generation) {
 	}
 	for _, a := range g.accounts {
 		others := slices.DeleteFunc(g.names(), func(name string) bool { return name == a.Name })
-		l := observe.New(observe.Config{Ledger: o.Ledger, Account: a, Others: others, Boot: o.Boot, Term: d.term, Rival: d.halt, Kick: kick, Log: o.Log})
+		l := observe.New(observe.Config{Ledger: o.Ledger, Account: a, Others: others, Boot: o.Boot, Term: d.term, Rival: d.halt,
+			Rules: g.config.Rules, Kick: kick, Log: o.Log})
 		sweeps[a.Name] = func() { l.RequestSweep(); kick(l.Name()) }
 		g.loops = append(g.loops, l)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"guard"
+	"guard/policy"
 	"guard/providers"
 	"guard/store"
 )
@@ -26,6 +27,8 @@ type Config struct {
 	// that another guard acts with a copy of the ledger, and guard was paused.
 	Term  string
 	Rival func()
+	// Rules say when an instance is to end, for the provider's own timers.
+	Rules policy.Rules
 	// Kick asks for another loop to run soon; nil where nobody listens.
 	Kick func(loop string)
 	Log  *slog.Logger // nil: silent
@@ -61,6 +64,9 @@ type Loop struct {
 	// tagErrors is the last failure to tag each lease, told once.
 	tagErrors map[string]string
 
+	rules policy.Rules
+	timed timers
+
 	term      string
 	rival     func()
 	termError string         // the last one, told once
@@ -77,6 +83,7 @@ func New(c Config) *Loop {
 	l := &Loop{ledger: c.Ledger, account: c.Account, others: c.Others, boot: c.Boot, kick: c.Kick, log: c.Log,
 		holds:  holds{scopes: map[guard.Kind][]string{}, until: map[string]guard.Instant{}},
 		checks: map[string]check{}, sought: map[string]bool{}, leased: map[string]bool{}, untagged: map[string]bool{}, tagErrors: map[string]string{},
+		rules: c.Rules, timed: timers{of: map[string]*timerTry{}},
 		term: c.Term, rival: c.Rival, strange: map[string]int{}}
 	if l.rival == nil {
 		l.rival = func() {}
