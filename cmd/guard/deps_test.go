@@ -32,6 +32,7 @@ func TestSmall(t *testing.T) {
 		"github.com/rogpeppe/":        "it is for tests",
 		"github.com/robfig/cron":      "the CLI schedules nothing",
 		"github.com/goccy/go-yaml":    "the CLI reads no configuration",
+		"github.com/NVIDIA/":          "it needs a C compiler: only with the tag nvml",
 		"github.com/hashicorp/go-ret": "the daemon is local: nothing is retried",
 	}
 	// What the agent on a box reads the machine with: text in, nouns out.

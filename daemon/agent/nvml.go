@@ -110,8 +110,7 @@ func (n nvml) read(apps bool) (guard.Sample, error) {
 	count, ret := n.lib.DeviceGetCount()
 	if ret != driver.SUCCESS {
 		why := errors.New(word(ret.Error()))
-		n.lib.Shutdown()
-		n.lib.Init() // what it says the next count says, too
+		_, _ = n.lib.Shutdown(), n.lib.Init() // what they say the next count says, too
 		return guard.Sample{}, why
 	}
 	s := guard.Sample{Basis: guard.Instantaneous, GPUs: make([]guard.GPUSample, count)}

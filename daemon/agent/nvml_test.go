@@ -147,14 +147,14 @@ func TestNVMLStuck(t *testing.T) {
 		wg.Go(func() {
 			nvml{lib: b}.Run(ctx, func(guard.Sample) { mu.Lock(); readings++; mu.Unlock() }, func(s string) { mu.Lock(); said = s; mu.Unlock() })
 		})
-		time.Sleep(silence + time.Second)
+		pause(ctx, silence+time.Second)
 		mu.Lock()
 		if said != "NVML: it said nothing for 30s" || readings > 0 {
 			t.Errorf("said %q after %d readings", said, readings)
 		}
 		mu.Unlock()
 		b.wait <- struct{}{}
-		time.Sleep(time.Second)
+		pause(ctx, time.Second)
 		mu.Lock()
 		if said != "" || readings != 1 {
 			t.Errorf("said %q after %d readings", said, readings)
