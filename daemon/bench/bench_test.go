@@ -162,3 +162,28 @@ func BenchmarkCycles(b *testing.B) {
 		b.ReportMetric(*r.Cycles.Minute.XBare, "minute-x-bare")
 	}
 }
+
+// BenchmarkTraffic is quiet minutes of 100 instances of which a monitor tells each
+// minute, with their byte counters, over the same without: the CPU, and what is written
+// to the ledger.
+func BenchmarkTraffic(b *testing.B) {
+	f := bench.Fleet{Instances: 100, Volumes: 100, Accounts: 1, Seed: 1}
+	for b.Loop() {
+		var of [2]*bench.Result
+		for i := range of {
+			f.Traffic = i == 1
+			o := options(b, f)
+			o.Minutes = 10
+			r, err := bench.Run(b.Context(), o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			of[i] = r
+		}
+		written := func(r *bench.Result) float64 { return r.QuietDay.Written * float64(f.Instances) / (24 * 60 * 60) }
+		b.ReportMetric(of[1].Cycles.Minute.CPU/of[0].Cycles.Minute.CPU, "minute-x-without")
+		b.ReportMetric(of[1].Cycles.Minute.CPU, "minute-ms")
+		b.ReportMetric(written(of[0]), "B/s-without")
+		b.ReportMetric(written(of[1]), "B/s")
+	}
+}

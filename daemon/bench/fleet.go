@@ -19,6 +19,8 @@ type Fleet struct {
 	Snapshots int    // of the volumes
 	Accounts  int    // all things are dealt out to them evenly
 	Seed      uint64 // of all that is random
+	// Traffic: a monitor tells of every instance each minute, its byte counters too.
+	Traffic bool
 }
 
 // PageSize is how many entries the cloud puts on a page.
@@ -86,6 +88,12 @@ func (f Fleet) account(i int) (s fake.Script, leases []guard.Lease) {
 			leases = append(leases, lease)
 		}
 	}
+	if f.Traffic {
+		s.Egress = &fake.Traffic{Amount: "0.09", Per: "gb"}
+		for n, r := range instances {
+			s.Timeline = append(s.Timeline, f.works(r, n))
+		}
+	}
 	volumes := make([]fake.Resource, share(f.Volumes, i, f.Accounts))
 	for n := range volumes {
 		host := n % len(instances)
@@ -128,6 +136,21 @@ func (f Fleet) lease(account string, r fake.Resource, rnd *rand.Rand) guard.Leas
 		}
 	}
 	return l
+}
+
+// works is a monitor that begins to tell of an instance: most of them send next to
+// nothing, one in ten some megabytes a second.
+func (f Fleet) works(r fake.Resource, n int) fake.Event {
+	sends := 2_000
+	if n%10 == 9 {
+		sends = 4_000_000
+	}
+	of := map[string]fake.Reading{}
+	for name, v := range map[string]int{"gpu_util": 90, "gpu_power_w": 500, "gpu_mem_mib": 60_000, "cpu_cores": 8, "processes": 2, "sessions": 0,
+		"disk_bytes_s": 1_000_000, "rx_bytes_s": 20_000, "tx_bytes_s": sends} {
+		of[name] = fake.Every(float64(v))
+	}
+	return fake.Event{ID: r.ID, Signals: &fake.Signals{Of: of}}
 }
 
 // tagsOf are the tags that guard has put on what a lease claims, but for its
