@@ -165,7 +165,7 @@ func TestBurstBeforeTheCall(t *testing.T) {
 		t.Error("the finding is open")
 	}
 	told := strings.Join(e.about("i-1"), "\n")
-	if !strings.Contains(told, "it will not be stopped now: it works again: gpu 93 %") || strings.Count(told, "Over: ") != 1 {
+	if strings.Count(told, "idle_empty: lab/i-1 (lora 70b): it will not be stopped now: it works again: gpu 93 %") != 1 || strings.Count(told, "\n") != 1 {
 		t.Errorf("%s", told)
 	}
 }

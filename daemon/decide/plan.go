@@ -111,8 +111,28 @@ func (l *Loop) withdraw(f policy.Facts, r guard.Release, c *change) {
 	c.release = &o.Release
 	if o.Release.State == guard.ReleaseWithdrawn {
 		said := release.Withdrawn(o.Release, why, l.scene(f))
+		if l.overToo(f, r, said, c) {
+			return
+		}
 		c.told = append(c.told, told{r.ID, said.Stage, said.Message(o.Release, "", f.At), false})
 	}
+}
+
+// overToo says of a guess that is over that its stop is, too: to people it is one thing.
+// False where nothing is said of its end.
+func (l *Loop) overToo(f policy.Facts, r guard.Release, said release.Said, c *change) bool {
+	for _, o := range c.closed {
+		if _, guess := l.Rules.Judgement(o.Rule); !guess || r.Cause != guard.CauseIdle {
+			continue
+		}
+		if i := slices.IndexFunc(c.told, func(t told) bool { return t.cause == o.ID && t.stage == "over" }); i >= 0 {
+			over := policy.Over(o, f.At, l.Zone)
+			over.Release, over.Title, over.Lines = r.ID, said.Title, append([]string{over.Title + "."}, over.Lines...)
+			c.told[i].message = over
+			return true
+		}
+	}
+	return false
 }
 
 // notice queues the notice of a release and moves it to noticed. What was just

@@ -317,8 +317,14 @@ func (w *twins) activity() func(tx *store.Tx) error {
 	s := activity.State{At: at, Heard: at, Interval: rapid.SampledFrom([]time.Duration{time.Minute, time.Hour}).Draw(w.t, "interval"), Source: "agent",
 		Basis: guard.Basis(w.some1("basis", "summary", "summary", "instant")), BootAt: w.moment("booted"),
 		Sort: activity.Quiet(w.some1("sort", "empty", "empty", "resident", "blind")), Sorted: w.moment("sorted"), Unused: []int{1}}
+	if s.BootAt.After(at) {
+		s.BootAt = at
+	}
 	for _, x := range []*activity.Span{&s.Idle, &s.GPUsQuiet, &s.Parked, &s.Hung, &s.Phantom, &s.Underused, &s.Lost} {
 		since := at.Add(-rapid.SampledFrom([]time.Duration{0, time.Minute, 25 * time.Minute, 35 * time.Minute, 70 * time.Minute, 4 * time.Hour}).Draw(w.t, "since"))
+		if since.Before(s.BootAt) {
+			since = s.BootAt // a span of an earlier boot is over
+		}
 		if w.maybe("holds") {
 			*x = activity.Span{Since: since, End: at, Seen: at.Sub(since) * time.Duration(rapid.SampledFrom([]int{10, 10, 9, 7}).Draw(w.t, "seen")) / 10, Why: "so it is"}
 		}
