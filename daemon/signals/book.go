@@ -28,10 +28,8 @@ type Config struct {
 	Store  *samples.Store
 	// Busy is what counts as work, in the configuration in force.
 	Busy func() activity.Busy
-	// Keep is how long samples are kept, and Line what an interface whose speed nobody
-	// tells can carry, in bytes a second.
+	// Keep is how long samples are kept.
 	Keep func() time.Duration
-	Line func() float64
 	// Kick asks the scheduler to run a loop now.
 	Kick func(loop string)
 	Log  *slog.Logger // nil: silent
@@ -66,8 +64,13 @@ type entry struct {
 	id  guard.ResourceID // zero: not seen since the start
 	box activity.Box
 	record
-	// failing is why a source tells nothing of it, by the source's name.
-	failing map[string]Failure
+	// failing is why a source tells nothing of it, by the source's name, and answered
+	// when one last answered, whatever it told.
+	failing  map[string]Failure
+	answered map[string]time.Time
+	// counted is how far its traffic is in the ledger; paysIn: what it receives costs.
+	counted counted
+	paysIn  bool
 }
 
 // Failure is why a source tells nothing, and since when.
@@ -80,9 +83,6 @@ type Failure struct {
 func NewBook(c Config) *Book {
 	if c.Busy == nil {
 		c.Busy = activity.Defaults
-	}
-	if c.Line == nil {
-		c.Line = func() float64 { return 0 }
 	}
 	if c.Kick == nil {
 		c.Kick = func(string) {}

@@ -19,6 +19,9 @@ const (
 	// week need not know all of it.
 	backfill = 3 * time.Hour
 	farthest = 24 * time.Hour
+	// late is how long after its time a sample may come of what a source has told
+	// already. Where nothing that it tells can be believed, no more is read again.
+	late = 30 * time.Minute
 )
 
 // Source is one that tells of the instances of several accounts.
@@ -124,6 +127,7 @@ func (l *Loop) ask(ctx context.Context, at guard.Instant, here []guard.Resource)
 	var first error
 	failed := 0
 	for i, a := range answers {
+		asked := a.Err == nil
 		if errors.Is(a.Err, guard.ErrUnsupported) || errors.Is(a.Err, guard.ErrNotFound) {
 			a.Err = nil // it is none of those that tell, or knows of no such instance
 		}
@@ -133,7 +137,8 @@ func (l *Loop) ask(ctx context.Context, at guard.Instant, here []guard.Resource)
 			}
 		}
 		r := q.Of[i].Resource
-		each[i] = told{id: r.ID, box: boxOf(r), source: l.source.Name, samples: a.Samples, err: a.Err}
+		each[i] = told{id: r.ID, box: boxOf(r), source: l.source.Name, samples: a.Samples, err: a.Err,
+			asked: asked, paysIn: r.Egress.InPerGB.IsPositive()}
 	}
 	if _, err := l.book.take(ctx, at, each); err != nil {
 		return fmt.Errorf("keep the signals of %s: %w", l.account.Name, err)
@@ -169,6 +174,9 @@ func (l *Loop) wants(r guard.Resource, at guard.Instant) (since time.Time, ok bo
 	}
 	if heard && h.At.After(at.Wall.Add(-farthest)) {
 		since = h.At
+	}
+	if known := e.answered[l.source.Name].Add(-late); known.After(since) {
+		since = known
 	}
 	return since.UTC(), true
 }

@@ -14,7 +14,6 @@ import (
 	"guard"
 	"guard/policy/activity"
 	"guard/providers"
-	"guard/store"
 	"guard/store/samples"
 )
 
@@ -405,43 +404,6 @@ func TestRestart(t *testing.T) {
 	w.fine(w.poll(1, w.own(c))...)
 	if s, ok := w.book.Activity(box1); ok {
 		t.Errorf("without the file: %+v", s)
-	}
-}
-
-// Byte counters go into the ledger's meter, once; where the ledger cannot be written
-// nothing of a poll counts, and it is told again.
-func TestTraffic(t *testing.T) {
-	w := newWorld(t)
-	xs := run("agent", start, 4, 0)
-	for i := range xs {
-		xs[i].Rx, xs[i].Tx, xs[i].Boot = guard.Gauge{}, guard.Gauge{}, "b"
-		xs[i].NICs = []guard.NICSample{{Name: "eth0", Tx: uint64(1000 * (i + 1)), Rx: 5, Bits: 64}}
-	}
-	sent := func() uint64 {
-		var e guard.Egress
-		w.fine(w.ledger.View(t.Context(), func(v *store.View) (err error) { e, _, err = v.Egress.Get(box1); return err }))
-		if e.Resource != idOf("i-1") {
-			t.Errorf("the meter is of %s", e.Resource)
-		}
-		return e.Sent
-	}
-	w.now = start.Add(4 * time.Minute)
-	w.fine(w.push(xs[:2]...), w.push(xs[:2]...))
-	if got := sent(); got != 1000 {
-		t.Errorf("%d bytes", got)
-	}
-	w.backend.full = true
-	if err := w.push(xs[2:]...); !errors.Is(err, guard.ErrUnavailable) {
-		t.Errorf("a full disk: %v", err)
-	}
-	if s, _ := w.book.Activity(box1); !s.Heard.Equal(xs[1].At) {
-		t.Error("what is not metered counts")
-	}
-	w.backend.full = false
-	w.kicks = nil
-	w.fine(w.push(xs[2:]...))
-	if got := sent(); got != 3000 || !slices.Contains(w.kicks, "meter") {
-		t.Errorf("%d bytes, kicked %v", got, w.kicks)
 	}
 }
 

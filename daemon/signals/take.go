@@ -27,6 +27,8 @@ type told struct {
 	source  string
 	samples []guard.Sample // in the order of their time
 	err     error          // why it tells nothing, or no more
+	asked   bool           // and it answered
+	paysIn  bool           // what the instance receives costs
 }
 
 // Push takes in samples that an agent sends, in the order of their time. What was taken
@@ -49,7 +51,7 @@ func (b *Book) Push(ctx context.Context, at guard.Instant, id guard.ResourceID, 
 	if err != nil {
 		return err
 	}
-	refused, err := b.take(ctx, at, []told{{id: o.Resource.ID, box: boxOf(o.Resource), source: "agent", samples: pushed}})
+	refused, err := b.take(ctx, at, []told{{id: o.Resource.ID, box: boxOf(o.Resource), source: "agent", samples: pushed, paysIn: o.Resource.Egress.InPerGB.IsPositive()}})
 	if err != nil {
 		return err
 	}
@@ -111,6 +113,14 @@ func (b *Book) fold(e *entry, t told, at time.Time) (next *entry, kept []guard.S
 	next.Heard = maps.Clone(next.Heard)
 	if next.Heard == nil {
 		next.Heard = map[string]heard{}
+	}
+	next.paysIn = t.paysIn
+	if t.asked {
+		next.answered = maps.Clone(next.answered)
+		if next.answered == nil {
+			next.answered = map[string]time.Time{}
+		}
+		next.answered[t.source] = at
 	}
 	busy := b.Busy()
 	for _, x := range t.samples {

@@ -5,18 +5,72 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 
 	"guard"
 	"guard/policy/egress"
 	"guard/store"
 )
 
+// A poll that tells of little traffic is not worth a write: what its counters moved, the
+// next ones tell again. It waits for the first poll of another five minutes, which is how
+// finely traffic is kept, or until there is something of it that money could notice: at
+// 10 MB that is a tenth of a cent where the large clouds are cheap, and less than a cent
+// wherever a GB costs less than a dollar.
+const (
+	seldom = 5 * time.Minute
+	little = 10_000_000 // bytes
+)
+
+// counted is how far an instance's byte counters are in the ledger, and what waits. The
+// zero value: nobody knows, as after a start.
+type counted struct {
+	last    guard.Sample   // the newest that was folded into the ledger's meter
+	waiting []guard.Sample // newer ones, oldest first
+}
+
+// due reports whether the ledger has to hear of a sample now. What no later sample would
+// tell again is never put off: rates, the end of a boot, a counter that ran backwards,
+// another source.
+func (c counted) due(x guard.Sample, paysIn bool) bool {
+	if len(x.NICs) == 0 || x.Source != c.last.Source || x.Boot != c.last.Boot || !x.At.Truncate(seldom).Equal(c.last.At.Truncate(seldom)) {
+		return true
+	}
+	var sent, in uint64
+	for _, n := range x.NICs {
+		i := slices.IndexFunc(c.last.NICs, func(o guard.NICSample) bool { return o.Name == n.Name })
+		if i < 0 || n.Tx < c.last.NICs[i].Tx || n.Rx < c.last.NICs[i].Rx {
+			return true
+		}
+		sent, in = max(sent, n.Tx-c.last.NICs[i].Tx), max(in, n.Rx-c.last.NICs[i].Rx)
+	}
+	return sent >= little || paysIn && in >= little
+}
+
+// wait is a state with a sample that waits.
+func (c counted) wait(x guard.Sample) counted {
+	c.waiting = append(slices.Clip(c.waiting), traffic(x))
+	return c
+}
+
+// traffic is what of a sample its meter needs.
+func traffic(x guard.Sample) guard.Sample {
+	return guard.Sample{At: x.At, Interval: x.Interval, Source: x.Source, Boot: x.Boot, NICs: x.NICs, Tx: x.Tx, Rx: x.Rx}
+}
+
 // meter folds the byte counters in fresh samples into the ledger's meters of traffic,
 // all instances of a poll in as few updates as hold them. It reports whether any moved.
 func (b *Book) meter(ctx context.Context, changed map[string]*entry, fresh map[string][]guard.Sample) (moved bool, err error) {
 	var keys []string
 	for _, key := range slices.Sorted(maps.Keys(fresh)) {
-		if slices.ContainsFunc(fresh[key], counts) {
+		e, due := changed[key], false
+		for _, x := range fresh[key] {
+			if counts(x) {
+				due = due || e.counted.due(x, e.paysIn)
+				e.counted = e.counted.wait(x)
+			}
+		}
+		if due {
 			keys = append(keys, key)
 		}
 	}
@@ -32,8 +86,8 @@ func (b *Book) meter(ctx context.Context, changed map[string]*entry, fresh map[s
 		}
 		next := rec
 		next.Resource = changed[key].id
-		for _, x := range fresh[key] {
-			next = egress.Fold(next, x, egress.Options{Line: b.Line(), Spike: spike.Since})
+		for _, x := range changed[key].counted.waiting {
+			next = egress.Fold(next, x, egress.Options{Spike: spike.Since})
 		}
 		if reflect.DeepEqual(rec, next) || next.First.IsZero() {
 			return nil
@@ -41,7 +95,14 @@ func (b *Book) meter(ctx context.Context, changed map[string]*entry, fresh map[s
 		moved = true
 		return tx.Egress.Put(next)
 	})
-	return moved, err
+	if err != nil {
+		return false, err
+	}
+	for _, key := range keys {
+		all := changed[key].counted.waiting
+		changed[key].counted = counted{last: all[len(all)-1]}
+	}
+	return moved, nil
 }
 
 // counts reports whether a sample says anything of traffic.

@@ -109,7 +109,7 @@ func (f *fold) most(n guard.NICSample) float64 {
 	if n.Speed.OK && n.Speed.V > 0 {
 		return min(n.Speed.V, 10*line)
 	}
-	return f.line
+	return line
 }
 
 // shown is the highest rate that has been seen lately, in bytes a second.

@@ -10,16 +10,14 @@ import (
 
 // Options are what Fold goes by, beside the sample.
 type Options struct {
-	// Line is the rate in bytes a second of an interface whose speed nobody tells;
-	// 0: 100 Gbit/s.
-	Line float64
 	// Spike is since when an egress_spike finding has been open (Finding.Since); zero:
 	// none is. What was sent since then is no part of what is usual.
 	Spike time.Time
 }
 
 const (
-	// line is 100 Gbit/s in bytes a second.
+	// line is what an interface carries whose speed nobody tells: 100 Gbit/s, in bytes
+	// a second.
 	line = 100e9 / 8
 	// fast is a rate in bytes a second that has to be shown to be possible: 10 Gbit/s.
 	// Bytes at a higher one count once a second reading agrees, for one odd reading
@@ -37,16 +35,13 @@ const (
 // changes nothing. The first reading of a counter counts nothing: what it stood at was
 // sent before First. The record's Resource is the caller's to set.
 func Fold(rec guard.Egress, x guard.Sample, o Options) guard.Egress {
-	if o.Line <= 0 {
-		o.Line = line
-	}
 	nics := physical(x.NICs)
 	counters := len(nics) > 0
 	if !x.At.After(rec.At) || !counters && !x.Tx.OK && !x.Rx.OK || !follows(rec, x, counters) {
 		return rec
 	}
 	rec.Buckets, rec.Hours, rec.Months = slices.Clone(rec.Buckets), slices.Clone(rec.Hours), slices.Clone(rec.Months)
-	f := &fold{rec: &rec, x: x, line: o.Line}
+	f := &fold{rec: &rec, x: x}
 	switch {
 	case !counters:
 		f.rates()
@@ -81,9 +76,8 @@ func follows(rec guard.Egress, x guard.Sample, counters bool) bool {
 
 // fold is one run of Fold.
 type fold struct {
-	rec  *guard.Egress
-	x    guard.Sample
-	line float64
+	rec *guard.Egress
+	x   guard.Sample
 }
 
 // begin takes the counters as they stand.
@@ -117,7 +111,7 @@ func (f *fold) rate(g guard.Gauge, span time.Duration) uint64 {
 	if !g.OK {
 		return 0
 	}
-	if !(g.V >= 0 && g.V <= f.line) { // so that what is no number is not counted either
+	if !(g.V >= 0 && g.V <= line) { // so that what is no number is not counted either
 		f.rec.Dropped++
 		return 0
 	}
