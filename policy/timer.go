@@ -11,13 +11,13 @@ import (
 // only what a guard that is dead leaves running.
 const TimerSlack = 30 * time.Minute
 
-// timerOff is how far a timer may be from what was asked for: some providers keep whole
+// TimerExact is how far a timer may be from what was asked for: some providers keep whole
 // minutes.
-const timerOff = time.Minute
+const TimerExact = time.Minute
 
 // SameTimer reports that a timer as it was read back is the one that is wanted; zero is none.
 func SameTimer(read, want time.Time) bool {
-	return read.IsZero() == want.IsZero() && read.Sub(want).Abs() <= timerOff
+	return read.IsZero() == want.IsZero() && read.Sub(want).Abs() <= TimerExact
 }
 
 // Timer is when the provider's own timer is to end what is leased, by its expiry or its

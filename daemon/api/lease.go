@@ -46,11 +46,15 @@ func (s *server) amend(ctx context.Context, at guard.Instant, text, verb, done s
 			return edit{lease: &l}, nil
 		}
 		l.UpdatedAt, l.UpdatedBy = at.Wall, c.who
-		return edit{lease: &l, entry: c.entry(done, say, out.Changes)}, nil
+		e := edit{lease: &l, entry: c.entry(done, say, out.Changes)}
+		err = s.moveTimer(ctx, c, &e, verb, s.timerNow(c))
+		out.Notes = append(out.Notes, s.timerNote(*e.lease)...)
+		return e, err
 	})
 	if err != nil {
 		return out, err
 	}
+	s.kickTimer(c, *e.lease)
 	s.after(c, *e.lease)
 	out.Item, out.Limits = s.outcome(c, *e.lease)
 	s.kick("meter", "decide", "release/"+account)

@@ -148,7 +148,7 @@ func (s *server) quiet(ctx context.Context, at guard.Instant, text, verb string,
 	if err != nil {
 		return out, err
 	}
-	c, _, err := s.decide(ctx, at, account, id, func(c *scene) (edit, error) {
+	c, e, err := s.decide(ctx, at, account, id, func(c *scene) (edit, error) {
 		out.Changes, out.Notes = []wire.Change{}, nil
 		if !c.inLedger && !c.expected {
 			_, err := s.known(c.book, account, id)
@@ -160,14 +160,23 @@ func (s *server) quiet(ctx context.Context, at guard.Instant, text, verb string,
 		if g := c.observed.Gone; g != nil {
 			return edit{}, faultf(guard.ErrConflict, "cannot %s %s: it is gone since %s", verb, c.subject(), s.stamp(g.At))
 		}
+		timer := s.timerNow(c)
 		more, entry, err := judge(c, &out)
-		return edit{more: more, entry: entry}, err
+		e := edit{more: more, entry: entry}
+		if err == nil && !e.empty() {
+			err = s.moveTimer(ctx, c, &e, verb, timer)
+		}
+		return e, err
 	})
 	if err != nil {
 		return out, err
 	}
+	if e.lease != nil {
+		s.after(c, *e.lease)
+	}
 	switch l := c.lease; {
 	case l != nil && l.Status.Open():
+		s.kickTimer(c, *l)
 		out.Item, out.Limits = s.outcome(c, *l)
 	case c.expected:
 		out.Item = s.awaited(c.book, *l, at.Wall)

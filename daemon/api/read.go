@@ -166,6 +166,7 @@ func (s *server) fill(v *store.View, b *book, o guard.Observed, at guard.Instant
 	if l, ok := b.leases[key]; ok {
 		family, whose = b.family(o, l.ID), l.ID
 		out.RegisteredAt = s.local(l.RegisteredAt)
+		out.Timer = s.wireTimer(l)
 		for _, h := range l.Holds {
 			if h.Until.After(at.Wall) {
 				out.Holds = append(out.Holds, wire.Hold{Until: h.Until.In(s.Location()), By: h.By, Reason: h.Reason})

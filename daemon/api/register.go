@@ -50,7 +50,10 @@ func (s *server) register(ctx context.Context, at guard.Instant, in wire.Registe
 		}
 		e := s.registration(c, l, &out)
 		e.more = remember(w, l, at)
-		return e, nil
+		if err = s.moveTimer(ctx, c, &e, "change the registration of", s.timerNow(c)); err == nil {
+			l.Timer = e.lease.Timer
+		}
+		return e, err
 	})
 	if err != nil {
 		return out, err

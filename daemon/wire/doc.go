@@ -240,6 +240,19 @@ type Show struct {
 	Agent *AgentStatus `json:"agent,omitempty"`
 	// Traffic is what it sends; null where nothing has told of it.
 	Traffic *Egress `json:"traffic,omitempty"`
+	// Timer is the provider's own timer on it; null where guard wants none.
+	Timer *Timer `json:"timer,omitempty"`
+}
+
+// Timer is the provider's own timer on an instance, a second net for a guard that is dead.
+type Timer struct {
+	// At is when it goes off, as it was last read back at Read; null: none was shown.
+	At   *time.Time `json:"at"`
+	Read *time.Time `json:"read"`
+	// Asked is what guard asked for.
+	Asked *time.Time `json:"asked"`
+	// Error is why it is not what guard asked for; empty where it is.
+	Error string `json:"error,omitempty"`
 }
 
 // Part is what one member of a lease's family has cost.

@@ -97,6 +97,7 @@ func (a *app) shown(s wire.Show) {
 		label := map[string]string{"veto": "vetoed", "snooze": "snoozed"}[m.Kind]
 		f.put(label, strings.TrimSpace(prefixed("the rule ", m.Rule)+" until "+moment(s.Now, m.Until)+" by "+m.By+reason(m.Reason)))
 	}
+	f.put("timer", timer(s)...)
 	f.put("erases", s.Erases...)
 	f.put("survives", s.Survives...)
 	f.put("tags", tagList(it.Tags))
