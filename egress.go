@@ -1,7 +1,7 @@
 package guard
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -118,40 +118,64 @@ type Course []Bytes
 
 // MarshalJSON implements json.Marshaler.
 func (c Course) MarshalJSON() ([]byte, error) {
-	row := make([]uint64, 0, 4*len(c))
+	row := append(make([]byte, 0, 32*len(c)+2), '[')
 	var last int64
-	for _, b := range c {
+	for i, b := range c {
 		at := b.From.Unix()
 		if at < last {
 			return nil, fmt.Errorf("%w: stretches of traffic are not in the order of time", ErrInvalid)
 		}
-		flag := uint64(0)
-		if b.Flagged {
-			flag = 1
+		if i > 0 {
+			row = append(row, ',')
 		}
-		row = append(row, uint64(at-last), b.Sent, b.In, flag)
+		row = strconv.AppendInt(row, at-last, 10)
+		row = strconv.AppendUint(append(row, ','), b.Sent, 10)
+		row = strconv.AppendUint(append(row, ','), b.In, 10)
+		if row = append(row, ",0"...); b.Flagged {
+			row[len(row)-1] = '1'
+		}
 		last = at
 	}
-	return json.Marshal(row)
+	return append(row, ']'), nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
+// UnmarshalJSON implements json.Unmarshaler. A meter is read often and most of it is such
+// rows, so they are not read by reflection.
 func (c *Course) UnmarshalJSON(b []byte) error {
-	var row []uint64
-	if err := json.Unmarshal(b, &row); err != nil {
-		return fmt.Errorf("%w: %s is no row of bytes", ErrInvalid, clip(string(b)))
-	}
 	const latest = 1 << 40 // seconds: some 30,000 years
 	*c = nil
+	if string(b) == "null" {
+		return nil
+	}
+	row, ok := bytes.CutPrefix(b, []byte("["))
+	row, closed := bytes.CutSuffix(row, []byte("]"))
+	if !ok || !closed {
+		return fmt.Errorf("%w: %s is no row of bytes", ErrInvalid, clip(string(b)))
+	}
+	if len(bytes.TrimSpace(row)) == 0 {
+		return nil
+	}
+	n := bytes.Count(row, []byte(",")) + 1
+	if n%4 != 0 {
+		return fmt.Errorf("%w: a row of bytes has four numbers for each stretch", ErrInvalid)
+	}
+	*c = make(Course, n/4)
 	var at uint64
-	for ; len(row) >= 4; row = row[4:] {
-		if at += row[0]; row[0] > latest || at > latest {
+	for i := range *c {
+		var x [4]uint64
+		for j := range x {
+			var word []byte
+			word, row, _ = bytes.Cut(row, []byte(","))
+			v, err := strconv.ParseUint(string(bytes.TrimSpace(word)), 10, 64)
+			if err != nil {
+				return fmt.Errorf("%w: %s is no row of bytes", ErrInvalid, clip(string(b)))
+			}
+			x[j] = v
+		}
+		if at += x[0]; x[0] > latest || at > latest {
 			return fmt.Errorf("%w: a stretch of traffic has no such time", ErrInvalid)
 		}
-		*c = append(*c, Bytes{From: time.Unix(int64(at), 0).UTC(), Sent: row[1], In: row[2], Flagged: row[3] == 1})
-	}
-	if len(row) != 0 {
-		return fmt.Errorf("%w: a row of bytes has four numbers for each stretch", ErrInvalid)
+		(*c)[i] = Bytes{From: time.Unix(int64(at), 0).UTC(), Sent: x[1], In: x[2], Flagged: x[3] == 1}
 	}
 	return nil
 }
