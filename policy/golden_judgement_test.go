@@ -11,7 +11,7 @@ import (
 
 // activity reads what samples have told: for each condition since when it holds, what
 // of it was seen (all, where that is not said) and why. The newest sample is at "at", and tells
-// everything but where it is "untold".
+// everything but where it is "untold". A lull is the quiet between bursts of work.
 func (p fields) activity() *activity.State {
 	interval := max(p.span("interval"), time.Second)
 	if p["interval"] == "" {
@@ -43,6 +43,7 @@ func (p fields) activity() *activity.State {
 			s.Told[i] = at
 		}
 	}
+	s.Lulls = [2]time.Duration{p.span("lull"), p.span("lull")}
 	s.Came, _ = strconv.ParseFloat(p.or("came", "0"), 64)
 	return &s
 }

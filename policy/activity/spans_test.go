@@ -58,6 +58,17 @@ func TestHung(t *testing.T) {
 	loaded := func(x *guard.Sample) { training(x); each(util(0))(x); each(watts(118))(x); each(bare)(x) }
 	f.give(10*time.Minute, loaded).give(40*time.Minute, spinning, each(bare)).is("no limit, a rest", f.s.Hung.Seen, 40*time.Minute)
 	f.give(time.Minute, spinning, each(bare), each(watts(159))).is("41 W above it", f.s.Hung.On(), false)
+	// What a context draws on it is known of an H100; of others, how much it drew before
+	// tells which variant it is.
+	f = newFeed(t).give(time.Hour, spinning, each(bare))
+	f.is("an H100", f.s.Hung.Seen, time.Hour)
+	f.give(time.Minute, spinning, each(bare), each(watts(166))).is("an H100 at 166 W", f.s.Hung.On(), false)
+	for drew, want := range map[float64]bool{390: true, 240: false, 3000: true} {
+		f = newFeed(t)
+		f.box.GPUModel = "A100"
+		f.give(10*time.Minute, training, each(bare), each(watts(drew))).give(time.Hour, spinning, each(bare), each(watts(130)))
+		f.is("an A100", f.s.Hung.On(), want)
+	}
 }
 
 // TestOneOfEight: one GPU that works is the box at work (IDLE-13), the others are told.
@@ -87,6 +98,9 @@ func TestOneOfEight(t *testing.T) {
 	// One is loaded and does nothing: that is imbalance, and no smaller box would do.
 	f.give(time.Minute, six, one(7, mem(900))).is("unused", f.s.UnusedFor(5*time.Minute), []int(nil))
 
+	// One power is told of all: where nothing is loaded nothing draws it.
+	odd := newFeed(t).give(7*time.Hour, six, each(watts(540)))
+	odd.is("at a power that only work draws", odd.s.Unused, []int{6, 7})
 	lone := newFeed(t).give(3*time.Hour, one(0, util(12)))
 	lone.is("idle", lone.s.Idle.On(), false).is("unused", lone.s.Unused, []int{1, 2, 3, 4, 5, 6, 7})
 	// Memory that nobody tells is not known to be free.
