@@ -89,6 +89,8 @@ func groupWord(r guard.Rule) string {
 		return "an instance that nobody registered"
 	case guard.RuleReclaimed:
 		return "an instance that the provider took back"
+	case guard.RuleSignalsLost:
+		return "an instance whose signals are lost"
 	case guard.RuleStoppedBilling:
 		return "an instance that does not run and bills"
 	}

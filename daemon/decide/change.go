@@ -40,7 +40,7 @@ func (c change) grouped() (guard.Rule, bool) {
 	}
 	switch rule := c.put[0].Rule; rule {
 	case guard.RuleUnregistered, guard.RuleReclaimed, guard.RuleOrphanVolume, guard.RuleOrphanSnapshot, guard.RuleOrphanImage,
-		guard.RuleOrphanAddress, guard.RuleOrphanFilesystem, guard.RuleStoppedBilling:
+		guard.RuleOrphanAddress, guard.RuleOrphanFilesystem, guard.RuleStoppedBilling, guard.RuleSignalsLost:
 		return rule, true
 	}
 	return "", false
