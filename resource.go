@@ -313,6 +313,9 @@ type Observed struct {
 	// where that is not known.
 	AttachedAt    time.Time `json:"attached_at,omitzero"`
 	AttachedAfter time.Time `json:"attached_after,omitzero"`
+	// FreedAt is when it was first seen that what needed it does no more; zero where
+	// something does, or nothing ever did.
+	FreedAt time.Time `json:"freed_at,omitzero"`
 	// Absent are the readings since it was last found, oldest first.
 	Absent []Reading `json:"absent,omitzero"`
 	Gone   *Gone     `json:"gone,omitzero"`

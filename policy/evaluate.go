@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"time"
 
 	"guard"
@@ -91,6 +92,9 @@ func earliest(a, b time.Time) time.Time {
 	}
 	return a
 }
+
+// latest is the last of some times.
+func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
 // after returns t where it is still to come, as a moment to judge again.
 func (f Facts) after(t time.Time) time.Time {

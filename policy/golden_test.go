@@ -317,7 +317,7 @@ func (p fields) id(kind guard.Kind) guard.ResourceID {
 }
 
 func (p fields) observed(t *testing.T, kind guard.Kind) guard.Observed {
-	o := guard.Observed{Identity: "acct-lab", FirstSeen: p.time("seen"), Seen: p.time("seen"), DetachedAt: p.time("detached")}
+	o := guard.Observed{Identity: "acct-lab", FirstSeen: p.time("seen"), Seen: p.time("seen"), DetachedAt: p.time("detached"), FreedAt: p.time("freed")}
 	o.Resource = guard.Resource{ID: p.id(kind), Name: p["name"], State: guard.State(p.or("state", "running")), Created: p.time("created"),
 		Changed: p.time("changed"), Ended: guard.How(p["ended"]), Tags: p.tags(), Bills: guard.Yes, StopSaves: guard.StopEffect(p["stop"])}
 	if kind == guard.Instance {

@@ -55,11 +55,7 @@ func (f Facts) unneeded() (left, bool) {
 		if f.Instance.Gone == nil {
 			return left{}, false
 		}
-		since := f.Instance.Gone.At
-		if o.Resource.Created.After(since) {
-			since = o.Resource.Created
-		}
-		return left{since: since, why: fmt.Sprintf("It was made from a disk of %s, which is gone since %s (%s).", o.Instance, f.stamp(f.Instance.Gone.At), howWord(f.Instance.Gone.How)),
+		return left{since: latest(f.Instance.Gone.At, o.Resource.Created, f.sourceFreed()), why: fmt.Sprintf("It was made from a disk of %s, which is gone since %s (%s).", o.Instance, f.stamp(f.Instance.Gone.At), howWord(f.Instance.Gone.How)),
 			survived: fmt.Sprintf("no provider deletes %s %s with its instance", article(orphanWords[o.Resource.ID.Kind]), orphanWords[o.Resource.ID.Kind])}, true
 	case guard.Filesystem:
 		if o.Instance.IsZero() {
@@ -77,13 +73,15 @@ func (f Facts) strayDisk() (left, bool) {
 		gone = f.Instance.Gone
 	}
 	switch {
+	case o.Instance.IsZero() && !o.FreedAt.IsZero():
+		return left{since: o.FreedAt, why: fmt.Sprintf("Nothing uses it since %s.", f.stamp(o.FreedAt))}, true
 	case o.Instance.IsZero():
 		return left{since: o.FirstSeen, why: fmt.Sprintf("It has hung on nothing since guard first saw it at %s.", f.stamp(o.FirstSeen))}, true
 	case gone != nil && (o.DetachedAt.IsZero() || !o.DetachedAt.Before(gone.At)):
-		return left{since: gone.At, survived: f.survived(),
+		return left{since: latest(gone.At, o.FreedAt), survived: f.survived(),
 			why: fmt.Sprintf("It was on %s, which is gone since %s (%s).", o.Instance, f.stamp(gone.At), howWord(gone.How))}, true
 	case !o.DetachedAt.IsZero():
-		l := left{since: o.DetachedAt, why: fmt.Sprintf("It was on %s and was detached at %s.", o.Instance, f.stamp(o.DetachedAt))}
+		l := left{since: latest(o.DetachedAt, o.FreedAt), why: fmt.Sprintf("It was on %s and was detached at %s.", o.Instance, f.stamp(o.DetachedAt))}
 		if gone != nil {
 			l.survived = "it was detached before the instance went"
 		}
@@ -95,15 +93,16 @@ func (f Facts) strayDisk() (left, bool) {
 // strayCopy is a snapshot or an image of a disk that guard has never seen on an
 // instance.
 func (f Facts) strayCopy() (left, bool) {
-	r := f.Observed.Resource
-	if !f.Observed.Instance.IsZero() {
+	o := f.Observed
+	r := o.Resource
+	if !o.Instance.IsZero() {
 		return left{}, false // its instance is known by name only: wait
 	}
 	since := r.Created
 	if since.IsZero() {
 		since = f.Observed.FirstSeen
 	}
-	l := left{since: since, patience: settled}
+	l := left{since: since, from: latest(since, o.FreedAt)}
 	switch {
 	case r.ID.Kind == guard.Image:
 		l.why = "No instance that guard sees was started from it."
@@ -111,15 +110,25 @@ func (f Facts) strayCopy() (left, bool) {
 		l.why = "The provider does not tell which disk it was made from."
 	case f.Source != nil && f.Source.Gone != nil:
 		l.why = fmt.Sprintf("It was made from the disk %s, which is gone since %s.", r.Source, f.stamp(f.Source.Gone.At))
-		l.from = f.Source.Gone.At
-		if since.After(l.from) {
-			l.from = since
-		}
-		l.patience = max(0, since.Add(settled).Sub(l.from))
+		l.from = latest(l.from, f.Source.Gone.At)
 	default:
 		l.why = fmt.Sprintf("It was made from the disk %s, which is not there.", r.Source)
 	}
+	l.patience = max(0, since.Add(settled).Sub(l.from))
 	return l, true
+}
+
+// sourceFreed is since when the disk of a snapshot, which went on with another instance,
+// is on that no more; zero where it did not, or is still there.
+func (f Facts) sourceFreed() time.Time {
+	disk := f.Source
+	if disk == nil || disk.Instance.Key() == f.Observed.Instance.Key() {
+		return time.Time{}
+	}
+	if disk.DetachedAt.IsZero() && disk.Gone != nil {
+		return disk.Gone.At
+	}
+	return disk.DetachedAt
 }
 
 // lists reports whether the things of a kind in the subject's scope were listed

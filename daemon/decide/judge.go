@@ -48,7 +48,7 @@ func (l *Loop) Judge(tx *store.Tx, at guard.Instant, r guard.Release, fresh *gua
 	if fresh != nil && f.Observed != nil {
 		o := *f.Observed
 		known := presence.Known(o.Resource, *fresh)
-		o.LostTags = presence.LostTags(o, known, now)
+		o.LostTags, o.FreedAt = presence.LostTags(o, known, now), presence.FreedAt(o, known, now)
 		o.Resource = known
 		f.Observed = &o
 	}

@@ -66,3 +66,33 @@ func TestSinceWhenADiskHangsThere(t *testing.T) {
 		t.Errorf("a quiet poll makes %d calls", n)
 	}
 }
+
+func TestSinceWhenNothingNeedsIt(t *testing.T) {
+	b := newBench(t, nil)
+	do := func(e fake.Event) {
+		t.Helper()
+		if err := b.cloud.Do(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	freed := func(d, want time.Duration) {
+		t.Helper()
+		b.loop.RequestSweep()
+		b.once(d)
+		wantAt := time.Time{}
+		if want > 0 {
+			wantAt = b.cloud.At(want).Wall
+		}
+		if o := b.observed(guard.Volume, "v-9"); !o.FreedAt.Equal(wantAt) {
+			t.Errorf("freed at %v, want %v", o.FreedAt, wantAt)
+		}
+	}
+	m := time.Minute
+	do(fake.Event{Create: &fake.Resource{ID: "v-9", Kind: guard.Volume, UsedBy: []string{"nfs-1"}}})
+	freed(10*m, 0)
+	do(fake.Event{ID: "v-9", Set: &fake.Changes{UsedBy: &[]string{}}})
+	freed(12*m, 12*m)
+	freed(14*m, 12*m)
+	do(fake.Event{ID: "v-9", Set: &fake.Changes{UsedBy: &[]string{"nfs-2"}}})
+	freed(16*m, 0)
+}

@@ -72,7 +72,7 @@ func merge(o guard.Observed, known bool, s sighting) (guard.Observed, news) {
 		fresh.Created = o.Resource.Created // the first telling counts
 	}
 	next.Resource, next.Identity = fresh, s.identity
-	next.LostTags = presence.LostTags(o, fresh, s.at)
+	next.LostTags, next.FreedAt = presence.LostTags(o, fresh, s.at), presence.FreedAt(o, fresh, s.at)
 	next.Absent, next.NotSame, next.Gone = nil, time.Time{}, nil
 	attach(&next, s)
 	told := newsChanged

@@ -116,7 +116,8 @@ func (l *Loop) fold(at guard.Instant, r guard.Release, k *look, o guard.Observed
 			return o, out, nil
 		}
 		// Kept, so that decide does not plan again what this reading is judged to forbid.
-		n.LostTags = presence.LostTags(n, presence.Known(n.Resource, res), out.At)
+		known := presence.Known(n.Resource, res)
+		n.LostTags, n.FreedAt = presence.LostTags(n, known, out.At), presence.FreedAt(n, known, out.At)
 		n.Resource = presence.Refresh(n.Resource, res)
 		return n, out, &res
 	case presence.VerdictNotSame:

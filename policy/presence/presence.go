@@ -117,7 +117,23 @@ func Known(known, fresh guard.Resource) guard.Resource {
 	if fresh.StopSaves == guard.StopUnknown {
 		fresh.StopSaves = known.StopSaves
 	}
+	if fresh.UsesUntold && len(fresh.UsedBy) == 0 {
+		fresh.UsedBy = known.UsedBy
+	}
 	return fresh
+}
+
+// FreedAt is since when nothing needs what is observed, as of a fresh reading at a time
+// (UTC), itself brought up to date by [Known]; zero where something does, or nothing
+// ever did.
+func FreedAt(o guard.Observed, fresh guard.Resource, at time.Time) time.Time {
+	switch {
+	case len(fresh.UsedBy) > 0:
+		return time.Time{}
+	case len(o.Resource.UsedBy) > 0:
+		return at
+	}
+	return o.FreedAt
 }
 
 // Refresh brings what is known of a thing up to date with a fresh reading of it, in

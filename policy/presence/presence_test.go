@@ -3,6 +3,7 @@ package presence
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -309,4 +310,33 @@ func TestAbsenceNeedsProof(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestWhoNeedsItIsNotForgottenWhileNobodyTells(t *testing.T) {
+	at := time.Unix(1_800_000_000, 0).UTC()
+	used := guard.Resource{UsedBy: []string{"img-1"}}
+	untold := Known(used, guard.Resource{UsesUntold: true})
+	if !slices.Equal(untold.UsedBy, used.UsedBy) || !untold.UsesUntold {
+		t.Errorf("untold: used by %v, untold %t", untold.UsedBy, untold.UsesUntold)
+	}
+	if told := Known(used, guard.Resource{UsesUntold: true, UsedBy: []string{"img-2"}}); !slices.Equal(told.UsedBy, []string{"img-2"}) {
+		t.Errorf("told: used by %v", told.UsedBy)
+	}
+	if free := Known(used, guard.Resource{}); free.UsedBy != nil {
+		t.Errorf("free: used by %v", free.UsedBy)
+	}
+	o := guard.Observed{Resource: used}
+	if got := FreedAt(o, untold, at); !got.IsZero() {
+		t.Errorf("untold: freed at %v", got)
+	}
+	if got := FreedAt(o, guard.Resource{}, at); !got.Equal(at) {
+		t.Errorf("freed at %v, want %v", got, at)
+	}
+	o = guard.Observed{FreedAt: at}
+	if got := FreedAt(o, guard.Resource{}, at.Add(time.Hour)); !got.Equal(at) {
+		t.Errorf("an hour later: freed at %v, want %v", got, at)
+	}
+	if got := FreedAt(o, used, at); !got.IsZero() {
+		t.Errorf("used again: freed at %v", got)
+	}
 }

@@ -368,6 +368,10 @@ func TestInUse(t *testing.T) {
 	}})
 	image, used := s.c.ID(guard.Image, "img-1"), s.c.ID(guard.Snapshot, "s-1")
 	s.want("behind the image", s.get(0, guard.Image, "img-1").Resource.Children, []guard.Child{{ID: used, GoesWithInstance: guard.No}})
+	untold := tell(t, Script{Account: "lab", Resources: []Resource{{ID: "s-1", Kind: guard.Snapshot, UsedBy: []string{"img-1"}}},
+		Faults: []Fault{{Call: CallGet, Reply: Reply{NullFields: []string{"used_by"}}}}})
+	s.want("who needs it is not told", untold.get(0, guard.Snapshot, "s-1").Resource.UsesUntold, true)
+	s.want("it is", s.get(0, guard.Snapshot, "s-1").Resource.UsesUntold, false)
 	s.want("in use", errors.Is(s.p.Release(s.at(0), used, providers.ReleaseOptions{}), guard.ErrConflict), true)
 	s.want("by what is not here", errors.Is(s.p.Release(s.at(0), s.c.ID(guard.Snapshot, "s-2"), providers.ReleaseOptions{}), guard.ErrConflict), true)
 	s.want("there", s.c.Truth("s-1"), TruthRunning)

@@ -120,7 +120,7 @@ func (p *Provider) decode(b field, currency string) (guard.Resource, bool) {
 		RawState: rec.State.text(maxName), Created: rec.Created.time(), Changed: rec.Changed.time(),
 		Type: rec.Type.text(maxName), GPUModel: rec.GPUModel.text(maxName),
 		Spot: rec.Spot.tri() == guard.Yes, Tags: rec.Tags.tags(), TagsUntold: rec.Tags.null(),
-		Source: rec.Source.text(maxID), UsedBy: rec.UsedBy.texts(maxID),
+		Source: rec.Source.text(maxID), UsedBy: rec.UsedBy.texts(maxID), UsesUntold: rec.UsedBy != nil && rec.UsedBy.null(),
 	}
 	r.Group = r.Tags[groupTag]
 	r.State = stateOf(r.RawState)
