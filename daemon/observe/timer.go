@@ -95,7 +95,8 @@ func (r *round) untimed() ([]timerJob, error) {
 	for _, key := range slices.Sorted(maps.Keys(r.l.leased)) {
 		fresh := r.alive[key]
 		lease, ok := r.lease(key)
-		if fresh == nil || !ok || fresh.State == guard.StateReleasing {
+		rel, _ := get(r, r.src.release, key)
+		if fresh == nil || !ok || fresh.State == guard.StateReleasing || issued(rel) {
 			continue
 		}
 		if _, status := followed(lease, *fresh); status != guard.LeaseActive && status != guard.LeaseStopped {

@@ -165,6 +165,18 @@ func TestTimerOfSomebodyElse(t *testing.T) {
 	}
 }
 
+// TestTimerOfARelease: what guard is releasing needs no timer any more.
+func TestTimerOfARelease(t *testing.T) {
+	b := timed(t, fake.TimerKept, nil)
+	b.put(func(tx *store.Tx) error {
+		return tx.Releases.Put(guard.Release{ID: "R", Target: b.cloud.ID(guard.Instance, "i-1"), State: guard.ReleaseIssued, Action: guard.ActRelease, IssuedAt: b.now.Wall})
+	})
+	b.once(2 * time.Minute)
+	if arm, armed := b.timerCalls(); arm != 0 || armed != 0 {
+		t.Errorf("%d and %d calls", arm, armed)
+	}
+}
+
 // TestTimerIsPausedAsItIs: a guard that acts nowhere takes no net away either.
 func TestTimerIsPausedAsItIs(t *testing.T) {
 	b := timed(t, fake.TimerKept, nil)

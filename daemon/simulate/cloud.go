@@ -44,7 +44,7 @@ func (t *timerPart) ReadNode(n configs.Node) {
 	word, _ := n.Text()
 	how, ok := map[string]timerPart{"true": fake.TimerKept, "false": "", "ignored": fake.TimerIgnored}[word]
 	if !ok {
-		n.Problem("timer: %q is neither true nor ignored (accepted, and stored nowhere)", clip(word))
+		n.Problem("%q is neither true nor ignored (accepted, and stored nowhere)", clip(word))
 	}
 	*t = how
 }

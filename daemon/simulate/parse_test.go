@@ -125,6 +125,7 @@ func TestCloudMistakes(t *testing.T) {
 		{"{provider: fake, timeline: [\n    {at: 2h, id: i-9, delete: true},\n    {at: 1h, id: i-8, delete: true}]}", `:7: accounts.lab.timeline[1]: event 1 ("i-8"): there is no such resource`},
 		{"{provider: fake, faults: [\n    {scope: mars, reply: empty}]}", `:6: accounts.lab.faults[0]: fault 1: there is no scope "mars"`},
 		{"{provider: fake, egress: {amount: free, per: gb}}", `:5: accounts.lab: egress: "free" is not a decimal number, or unknown`},
+		{"{provider: fake, timer: sometimes}", `:5: accounts.lab.timer: "sometimes" is neither true nor ignored`},
 		{"{provider: fake, egress: {per: gb}}", `:5: accounts.lab.egress: amount is missing: write {amount: "0.09", per: gb}`},
 		{"{provider: fake, resources: [\n    {id: i-1, egress: {amount: '1', upto: '2', per: gb}}]}", `:6: accounts.lab.resources[0]: fake resource "i-1": egress: upto is a decimal number, beside amount: unknown`},
 		{"{provider: fake, ingress: {amount: '1', per: gb, free_gb: 9}}", `:5: accounts.lab: ingress: free_gb must be from 0`},
