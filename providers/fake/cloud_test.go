@@ -143,6 +143,16 @@ func TestReleaseTakesItsTimeAndBillsUntilGone(t *testing.T) {
 	s.want("v-1", s.c.Truth("v-1"), TruthGone)
 }
 
+func TestWhatHangsOnAnInstanceIsInUse(t *testing.T) {
+	s := tell(t, Lab())
+	disk := s.c.ID(guard.Volume, "v-1")
+	s.want("attached", errors.Is(s.p.Release(s.at(0), disk, providers.ReleaseOptions{}), guard.ErrConflict), true)
+	if err := s.c.Do(Event{ID: "v-1", Detach: true}); err != nil {
+		t.Fatal(err)
+	}
+	s.want("detached", s.p.Release(s.at(time.Minute), disk, providers.ReleaseOptions{}), nil)
+}
+
 func TestATombstoneStandsAllItsTimeFromWhenItShows(t *testing.T) {
 	sc := Lab()
 	sc.Lag = Lag{Disappears: time.Minute, State: 20 * time.Second}

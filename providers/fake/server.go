@@ -264,7 +264,7 @@ func (c *Cloud) serve(o op, odd Reply) answer {
 		if !gone && slices.Contains(t.spec.Protected, "release") {
 			return refuse(http.StatusLocked, "protected")
 		}
-		if !gone && len(c.users(t)) > 0 {
+		if !gone && (t.host != nil || len(c.users(t)) > 0) {
 			return refuse(http.StatusConflict, "in use")
 		}
 		if o.group != "" && t.chain != nil && t.chain.relaunch.Parent == o.group {
