@@ -16,6 +16,7 @@ import (
 // family is the money of one lease, and what stands behind it.
 type family struct {
 	segs    []guard.Segment
+	told    []guard.Segment // of them those that people are told of where they have no price
 	ahead   []guard.Segment // what its traffic will owe, beside what is counted
 	members []string        // whose they are, but for the leased thing itself
 	sight   spend.Sight
@@ -103,6 +104,7 @@ func (r *run) family(v *store.View, lease guard.Lease, old guard.Plan) (family, 
 		}
 		segs := spend.Of(lease.ID, m)
 		f.segs = append(f.segs, segs...)
+		f.told = append(f.told, r.told(lease, m, segs)...)
 		flow, sends, err := r.flow(v, key)
 		if err != nil {
 			return f, err
@@ -161,10 +163,10 @@ func (r *run) solved(lease guard.Lease, f family, old guard.Plan, known bool) gu
 		next.Deadlines = append(next.Deadlines, d)
 	}
 	if !lease.Budget.IsSet() {
-		next.Unknown = spend.Lines(spend.Spent(f.segs, at).Unknown)
+		next.Unknown = spend.Lines(spend.Spent(f.told, at).Unknown)
 		return next
 	}
-	next.Unknown = spend.Lines(spend.Lacks(f.segs, lease.Budget.Currency()))
+	next.Unknown = spend.Lines(spend.Lacks(f.told, lease.Budget.Currency()))
 	if d, ok := spend.Landing(slices.Concat(f.segs, f.ahead), lease.Budget, r.lead(lease.Resource.Account), at); ok {
 		d.Basis = lease.BudgetBasis()
 		was := before(old, d.Reason)

@@ -2,6 +2,7 @@ package meter
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,15 +89,42 @@ func (r *run) flow(v *store.View, key string) (spend.Flow, bool, error) {
 func (r *run) ahead(lease guard.Lease, flows []spend.Flow) []guard.Segment {
 	var out []guard.Segment
 	for _, f := range flows {
-		least := guard.Money{}
-		for _, m := range append([]guard.Money{lease.Budget}, r.rules.Ceilings.Budget...) {
-			if n, err := m.Cmp(least); m.Currency() == f.Price.PerGB.Currency() && (err != nil || n < 0) {
-				least = m
-			}
-		}
-		out = append(out, spend.Ahead([]spend.Flow{f}, least, r.at.Wall)...)
+		out = append(out, spend.Ahead([]spend.Flow{f}, r.least(lease, f.Price.PerGB.Currency()), r.at.Wall)...)
 	}
 	return out
+}
+
+// least is the least cap that a lease has in a currency; unset: none.
+func (r *run) least(lease guard.Lease, currency string) (least guard.Money) {
+	for _, m := range append([]guard.Money{lease.Budget}, r.rules.Ceilings.Budget...) {
+		if n, err := m.Cmp(least); m.Currency() == currency && (err != nil || n < 0) {
+			least = m
+		}
+	}
+	return least
+}
+
+// told are the segments of one resource without traffic of unknown price that cannot cost
+// more than a small part of a cap, or has none to cost: every box sends something, and an
+// alarm about each is one that nobody reads. What is far more than usual is a rule's.
+func (r *run) told(lease guard.Lease, m guard.Metered, segs []guard.Segment) []guard.Segment {
+	unknown := guard.Quantity{}
+	for _, q := range m.Traffic {
+		if q.Lease == lease.ID && !q.Price.PerGB.IsSet() {
+			unknown.Sent, unknown.In, unknown.Price = unknown.Sent+q.Sent, unknown.In+q.In, q.Price
+		}
+	}
+	price, bounded := unknown.Price.AtMost()
+	cost, ok := price.Cost(unknown.Sent, unknown.In)
+	if !bounded || !ok {
+		return segs
+	}
+	if least := r.least(lease, cost.Currency()); least.IsSet() {
+		if n, err := cost.Cmp(least.Percent(spend.Reserve)); err != nil || n > 0 {
+			return segs
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(segs), func(s guard.Segment) bool { return s.State == spend.StateTraffic && !s.Rate.Known() })
 }
 
 // trafficWord says what traffic moved a deadline.

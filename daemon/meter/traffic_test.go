@@ -28,6 +28,11 @@ func (b *bench) send(id string, at time.Duration, gb uint64) {
 // owes is what a lease's family owes, traffic and all.
 func (b *bench) owes(id string, at time.Duration) string {
 	b.t.Helper()
+	return b.total(id, at).In("CNY").Round().String()
+}
+
+func (b *bench) total(id string, at time.Duration) spend.Total {
+	b.t.Helper()
 	var segs []guard.Segment
 	b.view(func(v *store.View) error {
 		for m, err := range v.Metered.All("") {
@@ -38,7 +43,7 @@ func (b *bench) owes(id string, at time.Duration) string {
 		}
 		return nil
 	})
-	return spend.Spent(segs, b.wall(at)).In("CNY").Round().String()
+	return spend.Spent(segs, b.wall(at))
 }
 
 func priced(free int64) func(*guard.Observed) {
@@ -101,6 +106,35 @@ func TestTrafficFreeTier(t *testing.T) {
 	b.once(2 * hour)
 	if one := b.owes("i-1", 2*hour); one != "25.00 CNY" {
 		t.Errorf("after a restart the first owes %s", one)
+	}
+}
+
+// What every box sends is no alarm: traffic of unknown price is told where at the most it
+// could be 2 % of a cap, and is never left out of the spend.
+func TestLittleTrafficOfUnknownPrice(t *testing.T) {
+	for _, c := range []struct {
+		budget string
+		most   string
+		sent   uint64
+		lacks  int
+	}{{"100 CNY", "1 CNY", 2, 0}, {"100 CNY", "1 CNY", 3, 1}, {"", "1 CNY", 3, 0}, {"100 CNY", "", 1, 1}} {
+		b := newBench(t)
+		b.see(guard.Instance, "i-1", 0, cny("10", hour), func(o *guard.Observed) {
+			o.Resource.Egress = guard.EgressPrice{Source: "api"}
+			if c.most != "" {
+				o.Resource.Egress.UpTo = guard.MustMoney(c.most)
+			}
+		})
+		b.lease("i-1", c.budget, 0, nil)
+		b.send("i-1", 0, 0)
+		b.send("i-1", hour, c.sent)
+		b.once(hour)
+		if got := b.plan("i-1").Unknown; len(got) != c.lacks {
+			t.Errorf("%d GB at most %q of %q: lacks %v", c.sent, c.most, c.budget, got)
+		}
+		if unknown := b.total("i-1", hour).Unknown; len(unknown) != 1 {
+			t.Errorf("of the spend %v is unknown", unknown)
+		}
 	}
 }
 

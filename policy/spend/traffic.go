@@ -191,9 +191,9 @@ type Flow struct {
 	Left uint64
 }
 
-// reserve is how many percent of a cap are kept back at most for what is sent and not
+// Reserve is how many percent of a cap are kept back at most for what is sent and not
 // told yet.
-const reserve = 2
+const Reserve = 2
 
 // Ahead is what flows will owe, to solve a crossing with: they go on as of late, and
 // what they may send before it is told is kept back, at most a small part of the cap.
@@ -211,7 +211,7 @@ func Ahead(flows []Flow, budget guard.Money, at time.Time) []guard.Segment {
 		}
 		held := uint64(f.Peak * f.Lag.Seconds())
 		held -= min(held, f.Left)
-		if most := new(big.Rat).Quo(budget.Percent(reserve).Rat(), f.Price.PerGB.Rat()); most.Sign() > 0 {
+		if most := new(big.Rat).Quo(budget.Percent(Reserve).Rat(), f.Price.PerGB.Rat()); most.Sign() > 0 {
 			n, _ := most.Float64()
 			held = min(held, uint64(n*guard.GB))
 		}

@@ -221,8 +221,34 @@ func (p *Provider) price(r *guard.Resource, lifecycle types.InstanceLifecycleTyp
 		stopped = guard.Rate{Amount: guard.ZeroMoney(code), Per: time.Hour, Unit: "machine", Free: true, Source: Kind}
 	}
 	r.StoppedRate = stopped
-	r.Egress, _ = p.book.Egress(r.ID.Scope)
+	if r.Egress, ok = p.book.Egress(r.ID.Scope); !ok {
+		r.Egress = traffic(r.ID.Scope)
+	}
 }
+
+// traffic is what is known without a price book: what CloudWatch counts as sent holds
+// what stays within the VPC, too, so how much of it is billed, and at what, nobody tells.
+// It can be no more than AWS's list price of the first 10 TB to the internet. The 100 GB
+// a month that are free are left out: they are for everything in the account, much of
+// which guard does not see. China bills by lists of its own.
+func traffic(region string) guard.EgressPrice {
+	most := guard.EgressPrice{UpTo: elsewhere, Source: Kind}
+	if strings.HasPrefix(region, "cn-") {
+		most.UpTo = guard.Money{}
+	}
+	for _, near := range []string{"us-east-", "us-west-", "ca-", "eu-"} {
+		if strings.HasPrefix(region, near) {
+			most.UpTo = usual
+		}
+	}
+	return most
+}
+
+// A GB to the internet in North America and Europe, and where it is dearest.
+var (
+	usual     = guard.MustMoney("0.09 USD")
+	elsewhere = guard.MustMoney("0.16 USD")
+)
 
 func tags(in []types.Tag) map[string]string {
 	if len(in) == 0 {

@@ -9,6 +9,7 @@ import (
 
 	"guard"
 	"guard/providers"
+	"guard/providers/prices"
 )
 
 // one lists a single instance and returns it.
@@ -185,6 +186,35 @@ func TestTagsAreBounded(t *testing.T) {
 	}
 	if v, ok := r.Tags["empty"]; !ok || v != "" {
 		t.Errorf("a tag without a value is a tag: %v", r.Tags)
+	}
+}
+
+// Without a price book nobody tells what traffic costs, which is not that it is free: the
+// list price is the most, and no part of a sum.
+func TestTraffic(t *testing.T) {
+	if got := one(t, newCloud(t), box("i-0aaaaaaaaaaaaaaaa", "")).Egress; got != (guard.EgressPrice{UpTo: guard.MustMoney("0.09 USD"), Source: Kind}) {
+		t.Errorf("%+v", got)
+	}
+	for region, want := range map[string]string{"us-west-2": "0.09 USD", "eu-north-1": "0.09 USD", "ca-central-1": "0.09 USD", "us-gov-west-1": "0.16 USD",
+		"af-south-1": "0.16 USD", "sa-east-1": "0.16 USD"} {
+		if got := traffic(region); got.UpTo != guard.MustMoney(want) || got.PerGB.IsSet() || got.FreeGB > 0 {
+			t.Errorf("%s: %+v", region, got)
+		}
+	}
+	if got := traffic("cn-north-1"); got.IsZero() || got.UpTo.IsSet() {
+		t.Errorf("in China its price is unknown, and has no bound: %+v", got)
+	}
+	c := newCloud(t)
+	p := c.adapter("us-east-1")
+	book, _, err := prices.Parse("prices.yaml", []byte(priceBook+"egress:\n  - {amount: \"0.05\", free_gb: 100}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.book = book
+	r := guard.Resource{ID: iid("i-0aaaaaaaaaaaaaaaa"), Type: "g5.xlarge"}
+	p.price(&r, "")
+	if r.Egress.PerGB != guard.MustMoney("0.05 USD") || r.Egress.FreeGB != 100 || r.Egress.UpTo.IsSet() {
+		t.Errorf("what a person states goes first: %+v", r.Egress)
 	}
 }
 
