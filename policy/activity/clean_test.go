@@ -13,8 +13,12 @@ import (
 // TestPeople: a person who types and a job that says that it works hold the clock;
 // being logged in does not.
 func TestPeople(t *testing.T) {
-	newFeed(t).give(time.Hour, func(x *guard.Sample) { x.Sessions = guard.Known(3) }).quietFor(time.Hour)
-	f := newFeed(t)
+	// Who is logged in and may or may not type is no work, and no ground for a stop.
+	f := newFeed(t).give(time.Hour, func(x *guard.Sample) { x.Sessions = guard.Known(3) }).quietFor(time.Hour)
+	f.is("logged in", f.s.Doubt(), "low confidence: somebody is logged in, and nobody tells when they last typed")
+	f.give(time.Minute, func(x *guard.Sample) { x.Sessions, x.InputAge = guard.Known(3), guard.Known(3600) }).quietFor(61 * time.Minute)
+	f.is("long ago", f.s.Doubt(), "").give(time.Minute).is("logged out", f.s.Doubt(), "")
+	f = newFeed(t)
 	typed := func(x *guard.Sample) { x.InputAge = guard.Known(x.At.Sub(t0).Seconds()) }
 	f.give(59*time.Minute, typed).quietFor(30*time.Minute).is("work", f.s.Work, "input 29m ago")
 	f = newFeed(t).give(time.Hour, func(x *guard.Sample) { x.HeartbeatAge = guard.Known(599) }).quietFor(0)

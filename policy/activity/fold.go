@@ -32,6 +32,9 @@ type fold struct {
 	Base guard.Gauge `json:"base,omitzero"`
 	// Minutes are the newest ten, for what counts only where it goes on.
 	Minutes []minute `json:"minutes,omitzero"`
+	// Someone: in the newest sample people are logged in, and nobody tells whether they
+	// type.
+	Someone bool `json:"someone,omitzero"`
 	// Was is what the CPU, the network and the disk did in the newest sample.
 	Was [4]guard.Gauge `json:"was,omitzero"`
 	// Pause is the longest that the GPUs were quiet before a piece of work that a single

@@ -181,6 +181,7 @@ func (r *reading) processes() {
 // enough; network, CPU and disk count where they go on, so that cron does not.
 func (s *State) readOthers(b Busy, r *reading) {
 	s.rest(r)
+	s.Someone = r.Sessions.V > 0 && !r.InputAge.OK
 	now := [kinds]bool{
 		incoming: r.Rx.OK && r.Rx.V >= b.Net,
 		outgoing: r.Tx.OK && r.Tx.V >= b.Net,

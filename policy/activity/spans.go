@@ -277,11 +277,15 @@ func (s State) Reached(x Span, d time.Duration, at time.Time) (when time.Time, i
 // apart they prove nothing; closer ones prove a quiet that is twice as long as the
 // longest pause that there was between two pieces of work, and where something is loaded,
 // which may work in bursts, a quiet of [sure] readings. An energy counter sums up what was
-// between the readings, bursts and all. And where nobody tells of CPU, network
-// and disk, a download or a build goes unseen.
+// between the readings, bursts and all. And where nobody tells of CPU, network and disk, a
+// download or a build goes unseen; where nobody tells whether those type who are logged
+// in, they may.
 func (s State) Doubt() string {
 	if !s.told(cpuSignal, s.Heard) && !s.told(netSignal, s.Heard) && !s.told(diskSignal, s.Heard) {
 		return "low confidence: nobody tells of its CPU, network and disk, so a download or a build would go unseen"
+	}
+	if s.Someone {
+		return "low confidence: somebody is logged in, and nobody tells when they last typed"
 	}
 	if s.Basis != guard.Instantaneous || s.summed() {
 		return ""
