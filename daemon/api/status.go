@@ -124,7 +124,13 @@ func (s *server) counts(b *book, at guard.Instant, out *wire.Status) {
 	out.Counts.NoPrice = len(burn.Unknown)
 	for _, fs := range b.findings {
 		out.Counts.Findings += len(fs)
+		for _, f := range fs {
+			if f.Rule == guard.RuleStoppedBilling {
+				out.Stopped = append(out.Stopped, f.Title)
+			}
+		}
 	}
+	slices.Sort(out.Stopped)
 	out.Counts.Releases = len(b.releases)
 }
 

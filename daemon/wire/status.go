@@ -17,6 +17,9 @@ type Status struct {
 	Loops    []Loop    `json:"loops"`
 	Counts   Counts    `json:"counts"`
 	Burn     []string  `json:"burn"` // per hour, one amount a currency
+	// Stopped are the instances that do not run and go on billing, with what each costs,
+	// as the open findings tell it.
+	Stopped []string `json:"stopped,omitempty"`
 	// Pressing are those of them that no other field tells: releases that are blocked,
 	// and findings that only a person can end.
 	Pressing []string `json:"pressing"`

@@ -69,6 +69,13 @@ func (a *app) stands(s wire.Status) {
 		burn += fmt.Sprintf(", and %d at an unknown price", c.NoPrice)
 	}
 	f.put("costs", burn)
+	for i, x := range s.Stopped {
+		if i == mostStopped {
+			f.put("stopped", fmt.Sprintf("and %d more: guard findings", len(s.Stopped)-i))
+			break
+		}
+		f.put("stopped", x)
+	}
 	f.put("open", fmt.Sprintf("%s, %s (%d blocked), %s to deliver", count(c.Findings, "finding", "findings"),
 		count(c.Releases, "release", "releases"), c.Blocked, count(c.Pending, "message", "messages")))
 	for _, x := range s.Accounts {
@@ -92,6 +99,9 @@ func (a *app) stands(s wire.Status) {
 	f.put("clock", clock(s.Now)+prefixed(", ", s.TimeZone))
 	f.put("version", s.Version)
 }
+
+// mostStopped is how many of those that do not run and go on billing are shown.
+const mostStopped = 5
 
 // tells is who is told, and what waits for each.
 func (a *app) tells(s wire.Status) string {
