@@ -24,6 +24,9 @@ const (
 	// farthest is how far ahead a release can sensibly want to be looked at. What
 	// lies further was written under a clock that has been set back since.
 	farthest = time.Hour
+	// longest is how long a refused call is waited with at most: what is in use is asked
+	// for again once a day, at least.
+	longest = 25 * time.Hour
 )
 
 // scene is what the ledger knows, at one moment, of an account's releases that
@@ -110,6 +113,15 @@ func (l *Loop) read(ctx context.Context, at guard.Instant) (*scene, error) {
 	return s, err
 }
 
+// beyond reports a time that a release cannot sensibly want to be looked at.
+func beyond(r guard.Release, want, at time.Time) bool {
+	if r.State == guard.ReleaseNoticed || want.Sub(at) <= farthest {
+		return false
+	}
+	waits := r.State == guard.ReleaseIntended && !r.IntendedAt.After(at) && want.Sub(r.IntendedAt) <= longest
+	return !waits
+}
+
 // wanted is the releases whose target is to be read now: those that are due for
 // it and, along with them, those that soon will be.
 func (l *Loop) wanted(at guard.Instant, s *scene) []guard.Release {
@@ -123,7 +135,7 @@ func (l *Loop) wanted(at guard.Instant, s *scene) []guard.Release {
 			l.flight.has(r.ID) || s.observed[r.Target.Key()].Gone != nil {
 			continue
 		}
-		if want.Sub(at.Wall) > farthest && r.State != guard.ReleaseNoticed {
+		if beyond(r, want, at.Wall) {
 			want = at.Wall
 		}
 		if k, ok := l.looks[r.ID]; ok && at.Sub(k.at) < l.again(r, k) {
@@ -190,7 +202,7 @@ func (l *Loop) next(ctx context.Context, at guard.Instant) (guard.Instant, error
 			}
 			want := at.Reach(wake)
 			switch {
-			case want.Sub(at) > farthest && r.State != guard.ReleaseNoticed, !at.Before(want):
+			case beyond(r, wake, at.Wall), !at.Before(want):
 				want = at.Add(soon)
 				if read || r.State != guard.ReleaseNoticed {
 					want = guard.Earliest(want, l.readable(at, r, k))
