@@ -57,7 +57,7 @@ func Ends(r Rules, f Facts, o guard.Finding) Ending {
 	var on, follows bool
 	switch o.Rule {
 	case guard.RuleParked:
-		on, follows = a.Parked.On(), a.GPUsQuiet.On()
+		on, follows = a.Parked.On() || f.At.Before(f.pauses()), a.GPUsQuiet.On()
 	case guard.RuleHung:
 		on = a.Hung.On()
 	case guard.RulePhantom:

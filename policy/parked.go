@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"time"
 
 	"guard"
 )
@@ -15,7 +16,7 @@ const staged = 20e9
 func parked(r Rules, f Facts) Outcome {
 	a, ok := f.sampled()
 	if !ok || !a.Parked.On() {
-		return Outcome{}
+		return Outcome{Next: f.after(f.pauses())}
 	}
 	g := guess{Judgement: r.Parked, rule: guard.RuleParked, span: f.unheld(a.Parked),
 		what: "its GPUs wait", how: " (" + a.Parked.Why + ")"}
@@ -25,4 +26,14 @@ func parked(r Rules, f Facts) Outcome {
 	}
 	g.wastes, _ = f.hourly()
 	return g.judge(r, f)
+}
+
+// pauses is when what the GPUs waited for, which does not go on just now, is over: a pause
+// of minutes in a download, or between two, is none. Zero where a GPU works, or nothing
+// tells.
+func (f Facts) pauses() time.Time {
+	if a, ok := f.sampled(); ok && !a.Parked.On() && a.GPUsQuiet.On() && a.Idle.On() {
+		return a.Idle.Since.Add(settles)
+	}
+	return time.Time{}
 }
