@@ -48,23 +48,31 @@ func (l load) aDay() []guard.Sample {
 	return out
 }
 
+// sizeOf is how many bytes of a file samples of one instance are in the end.
+func sizeOf(tb testing.TB, samples []guard.Sample) int64 {
+	s := Open(filepath.Join(tb.TempDir(), "signals.db"), day)
+	defer s.Close()
+	for _, x := range samples {
+		s.Append(x.At, Entry{Key: "lab/instance/i-1", Samples: []guard.Sample{x}})
+	}
+	s.seal("lab/instance/i-1", s.series["lab/instance/i-1"], new(bytes.Buffer))
+	if err := s.file.rewrite(s); err != nil {
+		tb.Fatal(err)
+	}
+	return s.Health().Size
+}
+
 // dayOf is how many bytes of a file a day has, and of plain JSON.
 func dayOf(tb testing.TB, l load) (kept, plain int64) {
-	s := Open(filepath.Join(tb.TempDir(), "signals.db"), day)
-	for _, x := range l.aDay() {
-		s.Append(x.At, Entry{Key: "lab/instance/i-1", Samples: []guard.Sample{x}})
+	samples := l.aDay()
+	for _, x := range samples {
 		b, err := json.Marshal(x)
 		if err != nil {
 			tb.Fatal(err)
 		}
 		plain += int64(len(b))
 	}
-	s.seal("lab/instance/i-1", s.series["lab/instance/i-1"], new(bytes.Buffer))
-	if err := s.file.rewrite(s); err != nil {
-		tb.Fatal(err)
-	}
-	defer s.Close()
-	return s.Health().Size, plain
+	return sizeOf(tb, samples), plain
 }
 
 // BenchmarkDay tells how large a day of minutes is, and how many times larger as plain

@@ -3,6 +3,7 @@ package samples
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -168,6 +169,8 @@ const (
 	unknownColumn  = 0 // nothing is known
 	constantColumn = 1 // one value
 	movingColumn   = 2 // the differences from one to the next
+	noisyColumn    = 3 // the median, and the differences from it
+	besideColumn   = 4 // the differences from the column before, often the same of another GPU
 )
 
 // encode writes the rows from a row on.
@@ -185,13 +188,16 @@ func (b *block) encode(out []byte, from int) []byte {
 		out = binary.AppendVarint(out, d-step)
 		last, step = int64(at), d
 	}
+	var before []uint16
 	for _, col := range b.columns() {
-		out = appendColumn(out, *col, from)
+		out = appendColumn(out, *col, before, from)
+		before = *col
 	}
 	return out
 }
 
-func appendColumn(out []byte, col []uint16, from int) []byte {
+// appendColumn writes a column in the way that packs best.
+func appendColumn(out []byte, col, before []uint16, from int) []byte {
 	if col == nil || !slices.ContainsFunc(col[from:], func(v uint16) bool { return v != 0 }) {
 		return append(out, unknownColumn)
 	}
@@ -199,13 +205,37 @@ func appendColumn(out []byte, col []uint16, from int) []byte {
 	if !slices.ContainsFunc(col, func(v uint16) bool { return v != col[0] }) {
 		return binary.AppendUvarint(append(out, constantColumn), uint64(col[0]))
 	}
-	out = append(out, movingColumn)
+	var ways [besideColumn + 1][]byte
+	median := slices.Sorted(slices.Values(col))[len(col)/2]
+	ways[noisyColumn] = binary.AppendUvarint(nil, uint64(median))
 	last := int64(0)
-	for _, v := range col {
-		out = binary.AppendVarint(out, int64(v)-last)
+	for i, v := range col {
+		ways[movingColumn] = binary.AppendVarint(ways[movingColumn], int64(v)-last)
+		ways[noisyColumn] = binary.AppendVarint(ways[noisyColumn], int64(v)-int64(median))
+		ways[besideColumn] = binary.AppendVarint(ways[besideColumn], int64(v)-int64(value(before, from+i)))
 		last = int64(v)
 	}
-	return out
+	best := movingColumn
+	for way := noisyColumn; way <= besideColumn; way++ {
+		if bitsOf(ways[way]) < bitsOf(ways[best]) {
+			best = way
+		}
+	}
+	return append(append(out, byte(best)), ways[best]...)
+}
+
+// bitsOf is about how many bits a text takes when it is packed.
+func bitsOf(b []byte) (bits float64) {
+	var times [256]int
+	for _, c := range b {
+		times[c]++
+	}
+	for _, n := range times {
+		if n > 0 {
+			bits -= float64(n) * math.Log2(float64(n)/float64(len(b)))
+		}
+	}
+	return bits
 }
 
 // decodeBlock reads a block. What no block can have is guard.ErrDamaged.
@@ -229,8 +259,10 @@ func decodeBlock(in *input) (*block, error) {
 		}
 		b.at[i] = uint32(last)
 	}
+	var before []uint16
 	for _, col := range b.columns() {
-		*col = in.column(n)
+		*col = in.column(n, before)
+		before = *col
 	}
 	for i := range n {
 		if int(value(b.gpus, i)) > len(b.gpu) {
@@ -297,23 +329,35 @@ func (in *input) bytes() []byte {
 
 func (in *input) text() string { return string(in.bytes()) }
 
-func (in *input) column(n int) []uint16 {
-	switch in.count(movingColumn) {
+func (in *input) column(n int, before []uint16) []uint16 {
+	way := in.count(besideColumn)
+	switch way {
+	case unknownColumn:
+		return nil
 	case constantColumn:
 		v := uint16(in.count(1<<16 - 1))
 		return slices.Repeat([]uint16{v}, n)
-	case movingColumn:
-		col, last := make([]uint16, n), int64(0)
-		for i := range col {
-			if last += in.int(); last < 0 || last >= 1<<16 {
-				in.bad = true
-				last = 0
-			}
-			col[i] = uint16(last)
-		}
-		return col
 	}
-	return nil
+	col, last, median := make([]uint16, n), int64(0), int64(0)
+	if way == noisyColumn {
+		median = int64(in.count(1<<16 - 1))
+	}
+	for i := range col {
+		switch way {
+		case movingColumn:
+			last += in.int()
+		case noisyColumn:
+			last = median + in.int()
+		case besideColumn:
+			last = int64(value(before, i)) + in.int()
+		}
+		if last < 0 || last >= 1<<16 {
+			in.bad = true
+			last = 0
+		}
+		col[i] = uint16(last)
+	}
+	return col
 }
 
 func appendText(out []byte, s string) []byte {
