@@ -36,9 +36,6 @@ func (d *decoder) egressSpike(in egressSpikeFile) policy.EgressSpike {
 			d.at(path+limit.key, "%s is no limit: write an amount above zero, such as 2USD", limit.Money)
 		}
 	}
-	if n, err := in.Day.Cmp(in.Hour); err == nil && n < 0 && d.read(path+".day") && d.read(path+".hour") {
-		d.at(path+".day", "a day's %s is below an hour's %s", in.Day, in.Hour)
-	}
 	if guard.Action(in.Then) == guard.ActRelease {
 		d.at(path+".then", "a guess never releases: write alert")
 		return policy.EgressSpike{}

@@ -49,6 +49,10 @@ func (s step) move(bits int, a, b uint64, pick func(guard.Counter) uint64) moved
 	case b >= a/2:
 		// Far more likely it ran backwards than that it began anew and sent this much.
 		return s.elsewhere(b, pick)
+	case s.same && (s.odd == nil || b < pick(*s.odd)):
+		// In one boot a counter seldom begins anew: a second reading has to show that it
+		// is none of long ago, from a clock that was ahead.
+		return moved{doubt: true}
 	default:
 		m.bytes, m.resets = b, 1
 	}
