@@ -111,3 +111,24 @@ func TestSameTimer(t *testing.T) {
 		t.Error("none is taken for one")
 	}
 }
+
+// TestTimerOfTheNext: a lease that goes on with another instance has no timer there yet.
+func TestTimerOfTheNext(t *testing.T) {
+	id := func(kind guard.Kind, id string) guard.ResourceID {
+		return guard.ResourceID{Account: "lab", Kind: kind, ID: id}
+	}
+	first := guard.Observed{Resource: guard.Resource{ID: id(guard.Instance, "i-1"), Parent: id(guard.SpotRequest, "sir-1"), Created: zero, GPUs: 1},
+		FirstSeen: zero, Gone: &guard.Gone{At: zero.Add(time.Hour), How: guard.ByReclaim, ProvenAt: zero.Add(time.Hour)}}
+	next := guard.Observed{Resource: guard.Resource{ID: id(guard.Instance, "i-2"), Parent: id(guard.SpotRequest, "sir-1"), Created: zero.Add(time.Hour + time.Minute),
+		State: guard.StateRunning, GPUs: 1}, FirstSeen: zero.Add(time.Hour + time.Minute)}
+	lease := guard.Lease{ID: "L", Resource: first.Resource.ID, ResourceCreated: zero, Status: guard.LeaseGone, EndedAt: zero.Add(time.Hour), EndedHow: guard.ByReclaim,
+		OnLimit: guard.ActRelease, RegisteredAt: zero, ExpiresAt: zero.Add(9 * time.Hour), Timer: guard.Timer{Asked: zero, At: zero, Read: zero}}
+	out := policy.Evaluate(policy.DefaultRules(), policy.Facts{At: zero.Add(62 * time.Minute), Deployment: "ours", Configured: true, Mode: guard.Enforce,
+		May: policy.May{GPU: true}, Observed: &next, Ended: []policy.Ended{{Observed: first, Lease: lease}}})
+	if out.Booking == nil || out.Booking.Lease.Resource.ID != "i-2" {
+		t.Fatalf("it is not taken for the next: %+v", out.Booking)
+	}
+	if out.Booking.Lease.Timer != (guard.Timer{}) {
+		t.Errorf("it is said to have the timer %+v", out.Booking.Lease.Timer)
+	}
+}

@@ -237,10 +237,11 @@ func TestTimerFails(t *testing.T) {
 		after time.Duration
 		verbs string
 	}{
-		"not permitted":     {fake.Fault{Call: fake.CallArm, For: 10 * time.Minute, Reply: fake.Reply{Status: 403}}, 3, 18 * time.Minute, "timer_not_set timer_set"},
-		"come back":         {fake.Fault{Call: fake.CallArm, Times: 1, Reply: fake.Reply{Status: 429, RetryAfter: "600"}}, 1, 12 * time.Minute, "timer_not_set timer_set"},
-		"the reply is lost": {fake.Fault{Call: fake.CallArm, Times: 1, Reply: fake.Reply{DoneButTimesOut: true}}, 1, 5 * time.Minute, "timer_set"},
-		"not readable":      {fake.Fault{Call: fake.CallArmed, For: 4 * time.Minute, Reply: fake.Reply{Status: 403}}, 3, 16 * time.Minute, "timer_not_set timer_set"},
+		"not permitted":          {fake.Fault{Call: fake.CallArm, For: 10 * time.Minute, Reply: fake.Reply{Status: 403}}, 3, 18 * time.Minute, "timer_not_set timer_set"},
+		"come back":              {fake.Fault{Call: fake.CallArm, Times: 1, Reply: fake.Reply{Status: 429, RetryAfter: "600"}}, 1, 12 * time.Minute, "timer_not_set timer_set"},
+		"come back, unavailable": {fake.Fault{Call: fake.CallArm, Times: 1, Reply: fake.Reply{Status: 503, RetryAfter: "600"}}, 1, 12 * time.Minute, "timer_not_set timer_set"},
+		"the reply is lost":      {fake.Fault{Call: fake.CallArm, Times: 1, Reply: fake.Reply{DoneButTimesOut: true}}, 1, 5 * time.Minute, "timer_set"},
+		"not readable":           {fake.Fault{Call: fake.CallArmed, For: 4 * time.Minute, Reply: fake.Reply{Status: 403}}, 3, 16 * time.Minute, "timer_not_set timer_set"},
 	} {
 		b := timed(t, fake.TimerKept, func(s *fake.Script) { s.Faults = []fake.Fault{c.fault} })
 		for m := 2; m <= 5; m++ {
