@@ -39,9 +39,10 @@ func (c counted) due(x guard.Sample, paysIn bool) bool {
 	var sent, in uint64
 	for _, n := range x.NICs {
 		i := slices.IndexFunc(c.last.NICs, func(o guard.NICSample) bool { return o.Name == n.Name })
-		if i < 0 || n.Tx < c.last.NICs[i].Tx || n.Rx < c.last.NICs[i].Rx {
+		if i < 0 {
 			return true
 		}
+		// One that ran backwards has moved by more than any.
 		sent, in = max(sent, n.Tx-c.last.NICs[i].Tx), max(in, n.Rx-c.last.NICs[i].Rx)
 	}
 	return sent >= little || paysIn && in >= little

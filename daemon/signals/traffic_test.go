@@ -93,6 +93,8 @@ func TestTrafficThatDoesNotWait(t *testing.T) {
 	rates[0].Rx, rates[0].Tx = guard.Known(0), guard.Known(1000)
 	other := counting(start.Add(time.Minute), "b", 1000)
 	other[0].NICs[0].Name = "eth1"
+	source := counting(start.Add(time.Minute), "b", 1000)
+	source[0].Source = "another"
 	in := func(bytes uint64) []guard.Sample {
 		xs := counting(start.Add(time.Minute), "b", 1000)
 		xs[0].NICs[0].Rx = bytes
@@ -110,6 +112,7 @@ func TestTrafficThatDoesNotWait(t *testing.T) {
 		"it ran backwards":          {then: counting(start.Add(time.Minute), "b", 10), writes: 1},
 		"another interface":         {then: other, writes: 1},
 		"rates":                     {then: rates, writes: 1},
+		"another source":            {then: source, writes: 1},
 		"much comes in":             {then: in(11e6)},
 		"much comes in and costs":   {then: in(11e6), paysIn: true, writes: 1},
 		"little comes in and costs": {then: in(9e6), paysIn: true},
@@ -127,6 +130,18 @@ func TestTrafficThatDoesNotWait(t *testing.T) {
 				t.Errorf("%d writes, want %d", w.backend.updates, c.writes)
 			}
 		})
+	}
+}
+
+// Rates are told once: each is written when it comes.
+func TestRatesDoNotWait(t *testing.T) {
+	w := newWorld(t)
+	xs := run("agent", start, 3, 0)
+	for i := range xs {
+		xs[i].Rx, xs[i].Tx = guard.Known(0), guard.Known(1000)
+	}
+	if got, want := w.minute(xs...), []uint64{60_000, 120_000, 180_000}; !slices.Equal(got, want) {
+		t.Errorf("the ledger knew %d, want %d", got, want)
 	}
 }
 
