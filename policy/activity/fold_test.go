@@ -335,6 +335,9 @@ func TestInconsistentPower(t *testing.T) {
 	// The model tells the limit where the sample does not.
 	f = newFeed(t).give(time.Hour, each(func(g *guard.GPUSample) { g.Power, g.PowerLimit = guard.Known(200), guard.Gauge{} }))
 	f.quietFor(0)
+	// A power that no variant of it draws does not raise the limit past theirs.
+	f = newFeed(t).give(time.Minute, training, each(func(g *guard.GPUSample) { g.Power, g.PowerLimit = guard.Known(2500), guard.Gauge{} }))
+	f.give(10*time.Minute, each(func(g *guard.GPUSample) { g.Power, g.PowerLimit = guard.Known(300), guard.Gauge{} })).quietFor(0)
 	f = newFeed(t)
 	f.box.GPUModel = "something"
 	f.give(time.Hour, each(func(g *guard.GPUSample) { g.Power, g.PowerLimit = guard.Known(200), guard.Gauge{} })).quietFor(time.Hour)
