@@ -352,6 +352,9 @@ func (p fields) observed(t *testing.T, kind guard.Kind) guard.Observed {
 			o.Resource.Children = append(o.Resource.Children, guard.Child{ID: guard.ResourceID{Account: "lab", Kind: guard.Volume, ID: id}, GoesWithInstance: guard.Tri(goes)})
 		}
 	}
+	if p["absent"] != "" {
+		o.Absent = []guard.Reading{{At: p.time("absent"), Verdict: guard.VerdictAbsent, ByID: true}}
+	}
 	if how := p["gone"]; how != "" {
 		o.Gone = &guard.Gone{At: p.time("gone_at"), ProvenAt: p.time("proven"), How: guard.How(how), Proof: guard.ProofTerminal, Estimated: p["estimated"] != ""}
 	}

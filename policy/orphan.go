@@ -82,6 +82,9 @@ func orphan(kind guard.Kind) func(Rules, Facts) Outcome {
 		if tell := left.from.Add(max(conf.After, left.patience)); f.At.Before(tell) {
 			return Outcome{Next: tell}
 		}
+		if f.unseenSince(left.since) {
+			return Outcome{Next: f.At.Add(again)} // it may have gone as well (law 1)
+		}
 		return left.judge(r, f, conf, rule)
 	}
 }

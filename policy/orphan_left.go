@@ -142,6 +142,27 @@ func (f Facts) lists(kind guard.Kind) bool {
 	return false
 }
 
+// unseenSince reports whether all that is known of the subject is from before a time: its
+// scope has not been listed since, or it was missing there. What hung on an instance is
+// read anew when that goes, for it hangs there no more; a copy shows no such change, but
+// none goes with an instance either.
+func (f Facts) unseenSince(t time.Time) bool {
+	o := f.Observed
+	kind := f.Resource().Kind
+	switch {
+	case !o.Seen.Before(t):
+		return false
+	case len(o.Absent) > 0 && kind != guard.Snapshot && kind != guard.Image:
+		return true
+	}
+	for _, s := range f.Scopes {
+		if s.Kind == kind && s.Scope == f.Resource().Scope {
+			return s.Complete.Before(t)
+		}
+	}
+	return false
+}
+
 // neededLines say why a thing is not left behind, for people.
 func (f Facts) neededLines() []string {
 	if f.Observed == nil || !f.live() || orphanRules[f.Resource().Kind] == "" || f.Needed() == "" {
