@@ -23,15 +23,12 @@ const timerFor = 10 * time.Second
 // No transaction is open meanwhile. If the edit is not written after all, the timer is
 // later than the limit, which harms nobody, and the loop puts it right.
 func (s *server) moveTimer(ctx context.Context, c *scene, e *edit, verb string, before time.Time) error {
-	if c.lease == nil || !c.lease.Status.Open() || c.expected || c.acct == nil || c.acct.Timer == nil {
+	if c.lease == nil || c.expected || c.acct == nil || c.acct.Timer == nil {
 		return nil
 	}
 	l := *c.lease
 	if e.lease != nil {
 		l = *e.lease
-	}
-	if l.ID != c.lease.ID {
-		return nil // a new lease has no timer yet
 	}
 	want := s.timerOf(c, l)
 	early := want
