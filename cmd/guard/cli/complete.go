@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"guard"
 	"guard/daemon/client"
 	"guard/daemon/wire"
 )
@@ -126,5 +127,14 @@ func (a *app) tokenNames(ctx context.Context, c *client.Client) []string {
 
 // vetoable suggests the rules that a veto can keep from something.
 func (a *app) vetoable(context.Context, *client.Client) []string {
-	return []string{"expired", "budget_exceeded", "unregistered"}
+	out := make([]string, 0, len(vetoable))
+	for _, r := range vetoable {
+		out = append(out, string(r))
+	}
+	return out
 }
+
+// vetoable is what package policy says of it, which this binary goes without.
+var vetoable = []guard.Rule{guard.RuleExpired, guard.RuleBudgetExceeded, guard.RuleUnregistered, guard.RuleStoppedBilling,
+	guard.RuleIdleEmpty, guard.RuleIdleResident, guard.RuleIdleBlind, guard.RuleParked, guard.RuleHung, guard.RuleUnderused,
+	guard.RuleOrphanVolume, guard.RuleOrphanSnapshot, guard.RuleOrphanImage, guard.RuleOrphanAddress, guard.RuleOrphanFilesystem}
