@@ -44,10 +44,10 @@ type boxFlags struct{ resource, tokenFile, ca, run string }
 
 func (b *boxFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&b.resource, "resource", "", "the ACCOUNT/ID of this box (default $GUARD_RESOURCE,\nthen what its cloud says)")
+	f.StringVar(&b.resource, "resource", "", "the ACCOUNT/ID of this box (default\n$GUARD_RESOURCE, then what its cloud says)")
 	f.StringVar(&b.tokenFile, "token-file", "", "the file of the token (default $GUARD_TOKEN_FILE)")
-	f.StringVar(&b.ca, "ca", "", "certificates that guardd's is trusted by (default $GUARD_CA)")
-	f.StringVar(&b.run, "run-dir", "", "where jobs and the agent meet (default $GUARD_RUN_DIR,\nthen "+runDir+")")
+	f.StringVar(&b.ca, "ca", "", "certificates that guardd's is trusted by\n(default $GUARD_CA)")
+	f.StringVar(&b.run, "run-dir", "", "where jobs and the agent meet (default\n$GUARD_RUN_DIR, then "+runDir+")")
 }
 
 // over makes the flags the environment that the client is made by.
@@ -75,22 +75,25 @@ func (a *app) agent() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agent",
 		Short: "Tell guardd how hard this box works, every minute",
-		Long: `Agent runs on a GPU box. It reads the GPUs every second (nvidia-smi, or rocm-smi
-every ten), and the processors, disks, network and terminals every minute, and
-sends a summary a minute. It sends numbers: no names or arguments of processes.
-While guardd is away up to a day of summaries waits, in memory and on the disk.
+		Long: `Agent runs on a GPU box. It reads the GPUs every second (nvidia-smi, or
+rocm-smi every ten), and the processors, disks, network and terminals every
+minute, and sends a summary a minute. It sends numbers: no names or arguments
+of processes. While guardd is away up to a day of summaries waits, in memory
+and on the disk.
 
 Its token is for this one box: guard token create NAME --role viewer --scope
-ACCOUNT/ID. It is read from --token-file or the environment, as for every command.
+ACCOUNT/ID. It is read from --token-file or the environment, as for every
+command.
 
---fuse is the dead-man fuse, which is off unless given: where guard has not been
-heard for that long, and the limit of the lease that guard last told of has passed
-as well, the box is powered off, or the command of --fuse-do is run (by the shell;
-it may call the cloud with a key that can do nothing else). It is armed again
-after a reboot; there, and after a sleep, guard is called for 10 minutes first. An
-extension that is heard puts it off; where guard tells of no limit at which it would
-act, it does nothing. A clock that is set wrong does not fire it.`,
-		Example: `  guard agent --addr https://guard.internal:7070 --token-file /etc/guard/agent.token
+--fuse is the dead-man fuse, which is off unless given: where guard has not
+been heard for that long, and the limit of the lease that guard last told of
+has passed as well, the box is powered off, or the command of --fuse-do is run
+(by the shell; it may call the cloud with a key that can do nothing else). It
+is armed again after a reboot; there, and after a sleep, guard is called for
+10 minutes first. An extension that is heard puts it off; where guard tells of
+no limit at which it would act, it does nothing. A clock that is set wrong
+does not fire it.`,
+		Example: `  guard agent --addr https://guard.internal:7070 --token-file /etc/guard/token
   guard agent --resource research/i-0abc --fuse 6h
   guard agent --fuse 6h --fuse-do "/usr/local/bin/terminate-me" --fuse-dry-run`,
 		Args: usageArgs(cobra.NoArgs),
@@ -127,11 +130,11 @@ act, it does nothing. A clock that is set wrong does not fire it.`,
 	}
 	box.add(cmd)
 	f := cmd.Flags()
-	f.StringVar(&state, "state-dir", "", "what is kept over a reboot (default $STATE_DIRECTORY,\nthen "+stateDir+")")
-	f.StringVar(&gpus, "gpus", "auto", "how GPUs are read: nvidia, amd, none or auto")
+	f.StringVar(&state, "state-dir", "", "what is kept over a reboot (default\n$STATE_DIRECTORY, then "+stateDir+")")
+	f.StringVar(&gpus, "gpus", "auto", "how GPUs are read: nvidia, amd, none or\nauto")
 	f.StringVar(&every, "every", "1m", "how long one summary stands for")
 	f.StringVar(&after, "fuse", "", "end the box once guard is silent for so long and the\nlimit has passed: 6h (default: never)")
-	f.StringVar(&do, "fuse-do", poweroff, "poweroff, or a command for the shell")
+	f.StringVar(&do, "fuse-do", poweroff, "poweroff, or a command for the shell\n")
 	f.BoolVar(&dry, "fuse-dry-run", false, "say what the fuse would do, and do nothing")
 	a.completeFlag(cmd, "gpus", words("auto", "nvidia", "amd", "none"))
 	return cmd

@@ -78,7 +78,7 @@ func orUnknown(s *string) string {
 func (a *app) egressShow() *cobra.Command {
 	return &cobra.Command{
 		Use:               "show ACCOUNT/ID",
-		Short:             "The traffic of one instance: today, this month, its price and what is usual",
+		Short:             "The traffic of one instance: today, this month, its price",
 		Example:           "  guard egress show research/i-0abc",
 		Args:              usageArgs(oneID),
 		ValidArgsFunction: a.complete(a.resources),

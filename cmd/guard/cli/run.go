@@ -38,29 +38,29 @@ func (a *app) run() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [flags] -- COMMAND [ARG...]",
 		Short: "Run a job on this box, and let guard know that it works",
-		Long: `Run runs a command as a job on this box. While it runs the box does not count as
-idle. Standard streams, the terminal, signals and the exit status are the
+		Long: `Run runs a command as a job on this box. While it runs the box does not count
+as idle. Standard streams, the terminal, signals and the exit status are the
 command's own; one that a signal ended gives 128 and the signal's number.
 
---purpose, --budget, --ttl and --tag register the box, or update its registration,
-before the job begins; so does --max-runtime, where the lease would end before the
-job may (the lease then ends ten minutes after it must have). At --max-runtime the
-job gets SIGTERM, and after --kill-after SIGKILL.
+--purpose, --budget, --ttl and --tag register the box, or update its
+registration, before the job begins; so does --max-runtime, where the lease
+would end before the job may (the lease then ends ten minutes after it must
+have). At --max-runtime the job gets SIGTERM, and after --kill-after SIGKILL.
 
-When a release of the box comes near, the line of --checkpoint is run by the shell
-first, then the job gets SIGTERM and may finish until the release. The time stands
-in the file that GUARD_RELEASE_FILE names, for the job, and in GUARD_RELEASE_AT,
-for the checkpoint.
+When a release of the box comes near, the line of --checkpoint is run by the
+shell first, then the job gets SIGTERM and may finish until the release. The
+time stands in the file that GUARD_RELEASE_FILE names, for the job, and in
+GUARD_RELEASE_AT, for the checkpoint.
 
 --then release or stop orders that once the job has ended, well or not, until
 guardd has taken the order; with --keep-on-failure only where it ended with 0.
 
 Where guardd is away, refuses or fails, the job runs on all the same.
 
-Exit status: the command's own; 126 or 127 where it cannot be run; 2 for wrong usage,
-before it is.`,
+Exit status: the command's own; 126 or 127 where it cannot be run; 2 for wrong
+usage, before it is.`,
 		Example: `  guard run -- python train.py
-  guard run --purpose "lora 70b" --budget 40USD --max-runtime 10h --then release -- torchrun train.py
+  guard run --budget 40USD --max-runtime 10h --then release -- torchrun train.py
   guard run --checkpoint "touch save-now && sleep 60" --notice 10m -- ./train.sh`,
 		Args: usageArgs(func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -78,10 +78,10 @@ before it is.`,
 	f.StringVar(&r.lease.TTL, "ttl", "", "how long the lease lasts from now: 10h, 2d")
 	f.StringArrayVar(&r.tags, "tag", nil, "KEY=VALUE, may be repeated")
 	f.StringVar(&r.maxRuntime, "max-runtime", "", "end the job after that time: 90m, 10h")
-	f.StringVar(&r.kill, "kill-after", "30s", "how long it has to end when it gets SIGTERM for that")
-	f.StringVar(&r.notice, "notice", "5m", "how long before a release the job is told")
-	f.StringVar(&r.checkpoint, "checkpoint", "", "a line for the shell that saves the job's work first")
-	f.StringVar(&r.then, "then", thenNothing, "what becomes of the box afterwards: release, stop or nothing")
+	f.StringVar(&r.kill, "kill-after", "30s", "how long it has to end after SIGTERM for that\n")
+	f.StringVar(&r.notice, "notice", "5m", "how long before a release the job is told\n")
+	f.StringVar(&r.checkpoint, "checkpoint", "", "a line for the shell that saves the job's work\nfirst")
+	f.StringVar(&r.then, "then", thenNothing, "what becomes of the box afterwards: release,\nstop or nothing")
 	f.BoolVar(&r.keep, "keep-on-failure", false, "leave the box alone where the job failed")
 	a.completeFlag(cmd, "then", words(thenRelease, thenStop, thenNothing))
 	return cmd
