@@ -50,8 +50,11 @@ var variations = []variation{
 
 // exempt are the variations that do change what a story expects, and why.
 var exempt = map[string]map[string]string{
-	"a-key-becomes-a-twin":      {"a crash": "while two accounts are one, no start is allowed"},
-	"two-keys-of-one-account":   {"another order": "the refusal names them in the order of the file"},
+	"a-key-becomes-a-twin":    {"a crash": "while two accounts are one, no start is allowed"},
+	"two-keys-of-one-account": {"another order": "the refusal names them in the order of the file"},
+	"a-leak-that-never-ends": {"yen": "the limits stay in dollars, and without a rate they are bytes at what a large cloud asks",
+		"euro": "the limits stay in dollars, and without a rate they are bytes at what a large cloud asks",
+		"yuan": "the limits stay in dollars, and without a rate they are bytes at what a large cloud asks"},
 	"a-price-in-cents":          {"polled half as often": "the new price is seen a minute later, and what was spent until then is told to the cent"},
 	"a-reload-drops-an-account": {"an account beside": "its reloads list all accounts, and would drop this one too"},
 	"demo":                      {"polled half as often": "two reads that prove the end are a poll apart"},
