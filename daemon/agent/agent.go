@@ -144,8 +144,8 @@ func (a *agent) trouble(what, why string) {
 // went on in it nobody has seen.
 func (a *agent) sample() {
 	at := a.Now()
-	took := at.Sub(a.read)
-	if took <= 0 {
+	took := at.Sub(a.read).Round(100 * time.Millisecond) // timers are not exact, and a second is the least
+	if took < time.Second {
 		return
 	}
 	c := a.Box.Counters()
