@@ -233,7 +233,7 @@ currency: KRW
 lag: {appears: 30s, disappears: 2m, state: 20s}
 resources:
   - {id: n, count: 3, created: -1m, rate: {amount: "2900", per: hour}}
-  - {id: v, kind: volume, size_gb: 100, rate: {amount: "100", per: gb_month}, created: -1m}
+  - {id: v, kind: volume, size_gb: 100, rate: {amount: "100", per: gb_month}, created: -1m, tags: {"guard:keep": "true"}}
 faults:
   - {call: list, times: 1, reply: {status: 503}}
   - {call: get, from: 20m, for: 2m, reply: {status: 500}}
