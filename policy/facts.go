@@ -39,6 +39,8 @@ type Facts struct {
 	// it, one amount a currency; BurnAtLeast tells that a part has no known price.
 	Burn        []guard.Money
 	BurnAtLeast bool
+	// BurnMoves is when Burn changes by itself; zero: it does not.
+	BurnMoves time.Time
 	// ReclaimsTold are, for one that the provider took back, the last times that people
 	// were told of such a one in its account, oldest first.
 	ReclaimsTold []time.Time

@@ -38,14 +38,16 @@ func stoppedBilling(r Rules, f Facts) Outcome {
 	}
 	i, ok := f.idles()
 	if !ok {
-		return Outcome{}
+		return Outcome{Next: f.BurnMoves}
 	}
 	conf := r.StoppedBilling
 	tell := i.since.Add(min(conf.Warn, i.warn))
 	if f.At.Before(tell) {
-		return Outcome{Next: tell}
+		return Outcome{Next: earliest(tell, f.BurnMoves)}
 	}
-	return i.judge(r, f, conf)
+	out := i.judge(r, f, conf)
+	out.Next = earliest(out.Next, f.BurnMoves)
+	return out
 }
 
 // idles is an instance that does not run and bills.

@@ -85,7 +85,7 @@ func burn(src source, f *policy.Facts) error {
 		segments = append(segments, spend.Of(f.Plan.Lease, m)...)
 	}
 	now := spend.Burn(segments, f.At)
-	f.Burn, f.BurnAtLeast = now.Known, len(now.Unknown) > 0
+	f.Burn, f.BurnAtLeast, f.BurnMoves = now.Known, len(now.Unknown) > 0, spend.Moves(segments, f.At)
 	return nil
 }
 

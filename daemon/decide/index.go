@@ -92,6 +92,9 @@ func (x *index) fold(v *store.View) error {
 				if s := x.subjects[key]; s != nil {
 					x.touch(s.parent) // it bills to its family
 				}
+				if m, ok, err := v.Metered.Get(key); err == nil && ok {
+					x.touch(x.leases[m.Lease].key) // and to its lease's
+				}
 			})
 		},
 		func() error { return changes(x, v.Plans, func(lease string) { x.touch(x.leases[lease].key) }) },

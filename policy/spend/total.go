@@ -136,3 +136,17 @@ func Burn(segs []guard.Segment, at time.Time) Total {
 	slices.SortFunc(out.Known, func(a, b guard.Money) int { return strings.Compare(a.Currency(), b.Currency()) })
 	return out
 }
+
+// Moves is when what Burn tells changes by itself after a time: a segment that is known
+// begins then, or ends; zero: nothing does.
+func Moves(segs []guard.Segment, at time.Time) time.Time {
+	var next time.Time
+	for _, s := range segs {
+		for _, t := range []time.Time{s.From, s.To} {
+			if t.After(at) && (next.IsZero() || t.Before(next)) {
+				next = t
+			}
+		}
+	}
+	return next
+}
