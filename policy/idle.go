@@ -37,7 +37,7 @@ func idle(r Rules, f Facts, sort activity.Quiet, g guess) Outcome {
 		}
 		g.how = ", and what is loaded comes and goes"
 	} else if a.Sort != sort {
-		return Outcome{}
+		return Outcome{Next: f.after(settled)} // what was found of this sort is over then
 	}
 	if f.Lease != nil {
 		if held := f.Lease.HeldUntil(f.At); !held.IsZero() {
