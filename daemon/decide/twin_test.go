@@ -249,7 +249,14 @@ func (w *twins) draw() func(tx *store.Tx) error {
 		return w.account()
 	case "scope":
 		s := guard.ScopeStatus{Account: w.some1("account", "lab", "eye", "far"), Kind: guard.Kind(w.some1("kind", "instance", "volume")), Complete: w.moment("complete"), Failing: w.moment("failing"), Error: w.some1("error", "", "503")}
-		return func(tx *store.Tx) error { return tx.Scopes.Put(s) }
+		return func(tx *store.Tx) error {
+			if had, _, err := tx.Scopes.Get(store.ScopeKey(s)); err != nil {
+				return err
+			} else if had.Complete.After(s.Complete) {
+				s.Complete = had.Complete // what was read whole once was
+			}
+			return tx.Scopes.Put(s)
+		}
 	case "clock":
 		w.belief = presence.Belief{Doubt: rapid.IntRange(0, 9).Draw(w.t, "doubt") == 0, Least: w.at}
 		if w.maybe("off") {
