@@ -131,7 +131,7 @@ func (j *judge) add(a *Account, r fake.Resource, born time.Duration) {
 			continue
 		}
 		if later == 0 || n < later {
-			b.family = r.Attached
+			b.family = slices.Concat(r.Attached, copies(a.Script, r.Attached))
 		} else {
 			b.born = never // a newcomer: the cloud alone knows when it came
 		}
@@ -141,6 +141,17 @@ func (j *judge) add(a *Account, r fake.Resource, born time.Duration) {
 		j.byID[b.id] = b
 		j.boxes = append(j.boxes, b)
 	}
+}
+
+// copies are the snapshots of some volumes: they count to the box that the volumes hang on.
+func copies(s fake.Script, volumes []string) []string {
+	var ids []string
+	for _, r := range s.Resources {
+		if r.Kind == guard.Snapshot && slices.Contains(volumes, r.Source) {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
 }
 
 // say folds one command that worked.

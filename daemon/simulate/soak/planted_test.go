@@ -31,7 +31,7 @@ const readFails = "\tcase l.Verdict != guard.VerdictFound && l.Verdict != guard.
 
 var plants = []plant{
 	{law: 1, bug: "what has no price is left out of the sum", file: "daemon/meter/plan.go",
-		old: "next.Unknown = spend.Lines(spend.Lacks(f.segs, lease.Budget.Currency()))", new: "_ = spend.Lacks", pkg: here, test: "TestLaw1UnknownIsNeverZero"},
+		old: "next.Unknown = spend.Lines(spend.Lacks(f.told, lease.Budget.Currency()))", new: "_ = spend.Lacks", pkg: here, test: "TestLaw1UnknownIsNeverZero"},
 	{law: 2, bug: "a failed read counts as absent", file: "policy/presence/presence.go",
 		old: readFails, new: "\tcase l.Verdict != guard.VerdictFound:\n",
 		pkg: here, test: "TestLaw2AbsenceNeedsProof"},
