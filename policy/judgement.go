@@ -127,23 +127,34 @@ func (g guess) action(r Rules, f Facts) (guard.Action, string) {
 	if g.Then != guard.ActStop {
 		return guard.ActAlert, ""
 	}
-	if why := f.Untouchable(); why != "" {
-		return guard.ActAlert, "guard never touches it: " + why
-	}
-	if p := f.Protection(r); p.On {
-		return guard.ActAlert, "it is protected, so guard only tells: " + p.Why
+	if why := f.onlyTells(r); why != "" {
+		return guard.ActAlert, why
 	}
 	switch {
-	case f.Lease == nil || !f.Lease.Status.Open():
-		return guard.ActAlert, "nobody registered it, so guard only tells"
-	case f.Lease.OnLimit == guard.ActAlert:
-		return guard.ActAlert, "its on_limit is alert, so guard only tells"
 	case !f.Activity.Confident():
 		return guard.ActAlert, f.Activity.Doubt() + ", so guard only tells"
 	case f.Activity.Basis == guard.Instantaneous && f.Activity.Interval >= coarse:
 		return guard.ActAlert, fmt.Sprintf("low confidence: single readings %s apart prove nothing, so guard only tells", span(f.Activity.Interval))
 	}
 	return f.stopped()
+}
+
+// onlyTells is why a guess does nothing to an instance, whatever the guess is; "" where
+// it may.
+func (f Facts) onlyTells(r Rules) string {
+	if why := f.Untouchable(); why != "" {
+		return "guard never touches it: " + why
+	}
+	if p := f.Protection(r); p.On {
+		return "it is protected, so guard only tells: " + p.Why
+	}
+	switch {
+	case f.Lease == nil || !f.Lease.Status.Open():
+		return "nobody registered it, so guard only tells"
+	case f.Lease.OnLimit == guard.ActAlert:
+		return "its on_limit is alert, so guard only tells"
+	}
+	return ""
 }
 
 // judge turns a guess into a verdict: told at its warning, acted on when due. What is

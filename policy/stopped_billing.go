@@ -170,18 +170,10 @@ func (i idles) keeps(r Rules, f Facts, conf StoppedBilling) string {
 	if conf.Then != guard.ActRelease {
 		return ""
 	}
-	if why := f.Untouchable(); why != "" {
-		return "guard never touches it: " + why
+	if why := f.onlyTells(r); why != "" {
+		return why
 	}
-	if p := f.Protection(r); p.On {
-		return "it is protected, so guard only tells: " + p.Why
-	}
-	switch {
-	case f.Lease == nil || !f.Lease.Status.Open():
-		return "nobody registered it, so guard only tells"
-	case f.Lease.OnLimit == guard.ActAlert:
-		return "its on_limit is alert, so guard only tells"
-	case !f.Lease.HeldUntil(f.At).IsZero():
+	if !f.Lease.HeldUntil(f.At).IsZero() {
 		return fmt.Sprintf("it is held until %s", f.stamp(f.Lease.HeldUntil(f.At)))
 	}
 	return ""

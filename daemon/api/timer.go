@@ -9,6 +9,7 @@ import (
 	"guard"
 	"guard/daemon/wire"
 	"guard/policy"
+	"guard/providers"
 )
 
 // timerFor bounds what an order spends on the provider's own timer.
@@ -89,13 +90,10 @@ func (s *server) retime(ctx context.Context, c *scene, l guard.Lease, want time.
 			return x, nil
 		}
 	}
-	if err := c.acct.Timer.Arm(ctx, id, want); err != nil && !errors.Is(err, guard.ErrUncertain) {
-		return x, err
-	}
-	at, err := c.acct.Timer.Armed(ctx, id)
+	at, err := providers.SetTimer(ctx, c.acct.Timer, id, want)
 	switch {
 	case err != nil:
-		return x, fmt.Errorf("it cannot be read back: %w", err)
+		return x, err
 	case !policy.SameTimer(at, want):
 		return x, fmt.Errorf("%w: the provider accepts %s and shows %s", guard.ErrBadReply, orNone(s.stampOr(want)), orNone(s.stampOr(at)))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"guard"
 	"guard/policy"
+	"guard/providers"
 	"guard/store"
 )
 
@@ -27,7 +28,7 @@ func (r *round) keepTimer(ctx, calls context.Context, j timerJob) error {
 		at, err := l.account.Timer.Armed(calls, j.lease.Resource)
 		switch {
 		case err != nil:
-			return r.tookTimer(ctx, j, try, nil, unread(err), "")
+			return r.tookTimer(ctx, j, try, nil, fmt.Errorf("it cannot be read back: %w", err), "")
 		case policy.SameTimer(at, j.want):
 			return r.tookTimer(ctx, j, try, &at, nil, "")
 		case !try.told:
@@ -38,14 +39,10 @@ func (r *round) keepTimer(ctx, calls context.Context, j timerJob) error {
 	if stands, err := r.askTimer(ctx, j); err != nil || !stands {
 		return err
 	}
-	err := l.account.Timer.Arm(calls, j.lease.Resource, j.want)
-	if err != nil && !errors.Is(err, guard.ErrUncertain) {
-		return r.tookTimer(ctx, j, try, nil, err, news)
-	}
-	at, err := l.account.Timer.Armed(calls, j.lease.Resource)
+	at, err := providers.SetTimer(calls, l.account.Timer, j.lease.Resource, j.want)
 	switch {
 	case err != nil:
-		return r.tookTimer(ctx, j, try, nil, unread(err), news)
+		return r.tookTimer(ctx, j, try, nil, err, news)
 	case policy.SameTimer(at, j.want):
 	case at.IsZero():
 		err = fmt.Errorf("%w: the provider accepts it and shows none, so that nothing goes off", guard.ErrBadReply)
@@ -54,8 +51,6 @@ func (r *round) keepTimer(ctx, calls context.Context, j timerJob) error {
 	}
 	return r.tookTimer(ctx, j, try, &at, err, news)
 }
-
-func unread(err error) error { return fmt.Errorf("it cannot be read back: %w", err) }
 
 // askTimer writes down what is about to be asked for. It is false where the lease has
 // changed since it was looked at: the next run looks again.

@@ -97,10 +97,3 @@ var (
 		{share, func(g *guard.GPUSample) *guard.Gauge { return &g.DRAM }},
 	}
 )
-
-// Kept is a sample as it comes back from a store: what the package says is lost, is.
-func Kept(x guard.Sample) guard.Sample {
-	var b block
-	b.add(x)
-	return b.samples()[0]
-}

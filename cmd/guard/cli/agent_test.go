@@ -127,26 +127,10 @@ func TestBoxScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
-			d, err := newDaemon()
+			d, err := scriptOverTLS(t, e)
 			if err != nil {
 				return err
 			}
-			dir, err := os.MkdirTemp("", "guard") // socket paths are short
-			if err != nil {
-				return err
-			}
-			socket, err := d.serve(filepath.Join(dir, "s"))
-			if err != nil {
-				return err
-			}
-			where, cert, stop, err := d.serveTLS(t.Context(), dir)
-			if err != nil {
-				return err
-			}
-			e.Defer(func() { stop(); d.stop(); os.RemoveAll(dir) })
-			e.Setenv("GUARD_ADDR", socket)
-			e.Setenv("HTTPS", where)
-			e.Setenv("CERT", cert.File())
 			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
 			e.Setenv("GUARD_RUN_DIR", filepath.Join(e.WorkDir, "run"))
 			e.Setenv("GUARD_METADATA_URL", "http://127.0.0.1:1") // this machine is no box

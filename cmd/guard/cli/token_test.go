@@ -16,6 +16,32 @@ import (
 	"guard/daemon/wire"
 )
 
+// scriptOverTLS gives a script a daemon at its socket and at TLS.
+func scriptOverTLS(t *testing.T, e *testscript.Env) (*testDaemon, error) {
+	d, err := newDaemon()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "guard") // socket paths are short
+	if err != nil {
+		return nil, err
+	}
+	socket, err := d.serve(filepath.Join(dir, "s"))
+	if err != nil {
+		return nil, err
+	}
+	where, cert, stop, err := d.serveTLS(t.Context(), dir)
+	if err != nil {
+		return nil, err
+	}
+	e.Defer(func() { stop(); d.stop(); os.RemoveAll(dir) })
+	e.Setenv("GUARD_ADDR", socket)
+	e.Setenv("HTTPS", where)
+	e.Setenv("CERT", cert.File())
+	e.Setenv("PIN", cert.Fingerprint())
+	return d, nil
+}
+
 // TestAccessScripts is TestScripts with the daemon at TLS, too: HTTPS is where, CERT its
 // certificate and PIN the fingerprint.
 func TestAccessScripts(t *testing.T) {
@@ -24,28 +50,8 @@ func TestAccessScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
-			d, err := newDaemon()
-			if err != nil {
-				return err
-			}
-			dir, err := os.MkdirTemp("", "guard") // socket paths are short
-			if err != nil {
-				return err
-			}
-			socket, err := d.serve(filepath.Join(dir, "s"))
-			if err != nil {
-				return err
-			}
-			where, cert, stop, err := d.serveTLS(t.Context(), dir)
-			if err != nil {
-				return err
-			}
-			e.Defer(func() { stop(); d.stop(); os.RemoveAll(dir) })
-			e.Setenv("GUARD_ADDR", socket)
-			e.Setenv("HTTPS", where)
-			e.Setenv("CERT", cert.File())
-			e.Setenv("PIN", cert.Fingerprint())
-			return nil
+			_, err := scriptOverTLS(t, e)
+			return err
 		},
 	})
 }
