@@ -143,6 +143,9 @@ type Resource struct {
 	// The rate of attached children is theirs, not in here.
 	Rate        Rate `json:"rate,omitzero"`
 	StoppedRate Rate `json:"stopped_rate,omitzero"`
+	// Lump is what has been paid ahead for it, the one that covers the present; Rate is then
+	// what bills beside it.
+	Lump Lump `json:"lump,omitzero"`
 	// Egress is what its traffic costs, where that is told.
 	Egress EgressPrice `json:"egress,omitzero"`
 	// Bills is whether its own meter runs in the present state.
@@ -156,6 +159,8 @@ type Resource struct {
 	UsedBy   []string   `json:"used_by,omitzero"`  // what needs it: images, of an image instances and launch templates
 	// UsesUntold: more may need it than the adapter is able, or allowed, to read.
 	UsesUntold bool `json:"uses_untold,omitzero"`
+	// PlatformEnds is when the provider itself will delete it, where that can be told.
+	PlatformEnds PlatformEnd `json:"platform_ends,omitzero"`
 	// Group is what starts another in its place when it ends; "" where nothing does, or
 	// the provider does not tell.
 	Group string `json:"group,omitzero"`
@@ -241,8 +246,18 @@ type Truths struct {
 	HasGet bool `json:"has_get"`
 	// TerminalBilling: a terminal state is the provider's word that billing ended.
 	TerminalBilling bool `json:"terminal_billing"`
-	// Stop is the usual effect of a stop; Resource.StopSaves overrides it.
-	Stop StopEffect `json:"stop"`
+	// Stop is the usual effect of a stop; Resource.StopSaves overrides it. StopBy is that by
+	// billing mode, in the provider's words, where they differ.
+	Stop   StopEffect            `json:"stop"`
+	StopBy map[string]StopEffect `json:"stop_by,omitzero"`
+	// StopFirst: what runs cannot be released. Release then stops it, and answers
+	// ErrConflict with a wait until it is stopped.
+	StopFirst bool `json:"stop_first,omitzero"`
+	// StoppedEnds is how long after a stop the provider deletes it with its data; 0: it
+	// does not.
+	StoppedEnds time.Duration `json:"stopped_ends,omitzero"`
+	// AtZero is what it does to what runs when a prepaid balance is used up.
+	AtZero AtZero `json:"at_zero,omitzero"`
 	// PriceUnit is the unit of the prices that the API reports: machine or gpu.
 	PriceUnit string `json:"price_unit"`
 	// DeleteLeaves are the kinds that may survive the release of an instance.

@@ -29,7 +29,8 @@ type Provider interface {
 	Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup
 	// Release ends the thing for good, a disk or an image as well as an instance. Nil means
 	// accepted, not done. Releasing what is gone already is nil too. What cannot be ended
-	// because something uses it is guard.ErrConflict. It is never repeated inside the call:
+	// because something uses it is guard.ErrConflict; what has to be stopped first is stopped,
+	// and answered with that and a wait (Truths.StopFirst). It is never repeated inside the call:
 	// guard.ErrUncertain says that the outcome is not known.
 	Release(ctx context.Context, id guard.ResourceID, opt ReleaseOptions) error
 	// Truths are the adapter's declared facts.
@@ -132,6 +133,19 @@ type TTLArmer interface {
 	Armed(ctx context.Context, id guard.ResourceID) (time.Time, error)
 }
 
+// Balancer tells what is left in an account that pays ahead.
+type Balancer interface {
+	// Balance reads it. An amount that is not told is guard.ErrBadReply, never nothing.
+	Balance(ctx context.Context) (guard.Balance, error)
+}
+
+// Biller tells the provider's own charges.
+type Biller interface {
+	// Charges reads every charge whose time ends after since, complete or an error, in the
+	// order of From. What is told may lag by hours, and the last ones may grow.
+	Charges(ctx context.Context, since time.Time) ([]guard.Charge, error)
+}
+
 // Account is one configured credential, ready for use. Its optional capabilities
 // are probed once, by NewAccount; nil means that the provider cannot.
 type Account struct {
@@ -153,6 +167,8 @@ type Account struct {
 	Prober    Prober
 	Signals   SignalSource
 	Timer     TTLArmer
+	Balancer  Balancer
+	Biller    Biller
 }
 
 // MayRelease is what an account's owner lets guard act on.
@@ -171,5 +187,7 @@ func NewAccount(name, kind string, p Provider) *Account {
 	a.Prober, _ = p.(Prober)
 	a.Signals, _ = p.(SignalSource)
 	a.Timer, _ = p.(TTLArmer)
+	a.Balancer, _ = p.(Balancer)
+	a.Biller, _ = p.(Biller)
 	return a
 }

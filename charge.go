@@ -1,0 +1,61 @@
+package guard
+
+import "time"
+
+// Lump is money that is paid at once for a time ahead: a prepaid month, a setup fee.
+// Ending the thing gives none of it back. The zero Lump is none.
+type Lump struct {
+	Amount Money `json:"amount"`
+	// From and Until are what it covers, UTC. Until is zero for what covers nothing, a fee.
+	From  time.Time `json:"from"`
+	Until time.Time `json:"until,omitzero"`
+	// Renews is whether the same is paid again at Until by itself.
+	Renews Tri `json:"renews,omitzero"`
+	// Source says who told: "api", "price book", "person".
+	Source string `json:"source,omitzero"`
+}
+
+// IsZero reports whether nothing was paid ahead. A lump whose amount is not known is one.
+func (l Lump) IsZero() bool { return l.From.IsZero() && l.Until.IsZero() && !l.Amount.IsSet() }
+
+// Charge is one line of a provider's own bill.
+type Charge struct {
+	// Resource is what it is for; zero where the bill names none.
+	Resource ResourceID `json:"resource,omitzero"`
+	// What is the bill's own word for it: gpu, disk, traffic. One resource has at most one
+	// charge for each What and From: a later reading of it replaces the earlier.
+	What string `json:"what,omitzero"`
+	// From and To are the time that it covers, UTC; bills lag, and the last one of a
+	// running thing may still grow.
+	From   time.Time `json:"from"`
+	To     time.Time `json:"to"`
+	Amount Money     `json:"amount"`
+}
+
+// Balance is what is left in an account that pays ahead, as the provider tells it.
+type Balance struct {
+	// Amount may be below zero.
+	Amount Money `json:"amount"`
+	// At is when that was so, UTC; zero where only the reading's own time is known.
+	At time.Time `json:"at,omitzero"`
+	// Credit is what the provider lends beyond it before it acts; unset where none is known.
+	Credit Money `json:"credit,omitzero"`
+}
+
+// AtZero is what a provider does to what runs when the balance is used up.
+type AtZero string
+
+// The answers. The zero value is not known.
+const (
+	ZeroUnknown AtZero = ""
+	ZeroNothing AtZero = "nothing" // it bills into debt
+	ZeroStops   AtZero = "stop"
+	ZeroDeletes AtZero = "destroy"
+)
+
+// PlatformEnd is when the provider itself will delete a thing, with its data: stopped for
+// too long, paid until then and not renewed. The zero value is that nothing is known of one.
+type PlatformEnd struct {
+	At  time.Time `json:"at"`
+	Why string    `json:"why,omitzero"` // in our words: "stopped for 15 days"
+}
