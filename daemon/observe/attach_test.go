@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"guard"
+	"guard/policy/spend"
 	"guard/providers/fake"
+	"guard/store"
 )
 
 func TestSinceWhenADiskHangsThere(t *testing.T) {
@@ -64,6 +66,42 @@ func TestSinceWhenADiskHangsThere(t *testing.T) {
 	b.once(19 * m)
 	if n := len(b.cloud.Calls()) - calls; n > 2 {
 		t.Errorf("a quiet poll makes %d calls", n)
+	}
+}
+
+// TestKnownBeforeItsBox: a disk that was listed before its instance counts to that with
+// the instance's first listing, also where a register has written that down first.
+func TestKnownBeforeItsBox(t *testing.T) {
+	for name, change := range map[string]func(b *bench){
+		"found by the poll": func(*bench) {},
+		"registered first": func(b *bench) {
+			id := b.cloud.ID(guard.Instance, "n-1")
+			look := b.account.Provider.Get(guard.WithInstant(t.Context(), b.now), id)[0]
+			look.Resource.ID.Account = "lab"
+			b.put(func(tx *store.Tx) error { return tx.Observed.Put(spend.First(look.Resource, "acct-1", b.now.Wall)) })
+			b.register("n-1", nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, nil)
+			if err := b.cloud.Do(fake.Event{Create: &fake.Resource{ID: "v-9", Kind: guard.Volume}}); err != nil {
+				t.Fatal(err)
+			}
+			b.once(10 * time.Minute)
+			if o := b.observed(guard.Volume, "v-9"); !o.Live() || !o.Instance.IsZero() {
+				t.Fatalf("to begin with: %+v", o)
+			}
+			if err := b.cloud.Do(fake.Event{Create: &fake.Resource{ID: "n-1", Attached: []string{"v-9"}}}); err != nil {
+				t.Fatal(err)
+			}
+			b.now = b.cloud.At(10*time.Minute + 30*time.Second)
+			b.cloud.Advance(b.now.Wall)
+			change(b)
+			b.once(11 * time.Minute) // no sweep is due
+			if o := b.observed(guard.Volume, "v-9"); o.Instance.ID != "n-1" {
+				t.Errorf("it is on %q", o.Instance.ID)
+			}
+		})
 	}
 }
 

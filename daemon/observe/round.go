@@ -40,7 +40,6 @@ type round struct {
 	parents  map[string]guard.ResourceID // instance by child, as the instances tell
 	complete map[string]bool             // scope key → listed completely
 	kinds    map[guard.Kind]bool         // false: a scope of it failed or is held
-	unknown  bool                        // an instance names a child that has to be listed
 	doubts   []guard.ResourceID          // to be read by ID
 	unlisted []guard.ResourceID          // left out of a listing where nothing can be read by ID
 	shown    []guard.Resource            // listed in a terminal state
@@ -187,7 +186,7 @@ func (r *round) list(ctx context.Context, kinds ...guard.Kind) error {
 func (r *round) sweep(ctx context.Context) error {
 	l := r.l
 	asked := l.sweepAsked.Swap(false)
-	if !asked && !l.sweepAt.IsZero() && r.at.Before(l.sweepAt) && !r.unknown {
+	if !asked && !l.sweepAt.IsZero() && r.at.Before(l.sweepAt) {
 		return nil
 	}
 	kinds := sweepKinds(l.account.Provider.Truths())
@@ -206,19 +205,18 @@ func (r *round) sweep(ctx context.Context) error {
 	return nil
 }
 
-// children notes whether an instance names a child that has to be listed to tell
-// whose it is: one that the ledger has elsewhere, or does not know and was not looked
-// for yet.
+// children asks for a sweep where an instance names a child that has to be listed to
+// tell whose it is: one that the ledger has elsewhere, or does not know and was not
+// looked for yet.
 func (r *round) children(instance guard.Resource) {
 	for _, c := range instance.Children {
 		key := c.ID.Key()
 		o, known := get(r, r.src.observed, key)
-		switch {
-		case known:
-			r.unknown = r.unknown || o.Instance.Key() != instance.ID.Key()
-		case !r.l.sought[key]:
+		if known && o.Instance.Key() != instance.ID.Key() || !known && !r.l.sought[key] {
+			r.l.RequestSweep()
+		}
+		if !known {
 			r.l.sought[key] = true
-			r.unknown = true
 		}
 	}
 }
@@ -341,7 +339,8 @@ func (r *round) see(key string, fresh *guard.Resource, byID bool) {
 	s := sighting{fresh: *fresh, at: r.at.Wall, identity: r.identity, byID: byID, last: r.s.completed(fresh.ID),
 		claimed: r.claimed(key), parent: r.origin(fresh)}
 	_, told := merge(o, recorded, s)
-	if fresh.ID.Kind == guard.Instance && (told != newsNone || !r.l.looked) {
+	// What a register has written down was not looked at here yet.
+	if fresh.ID.Kind == guard.Instance && (told != newsNone || !r.l.looked || o.FirstSeen.After(s.last)) {
 		r.children(*fresh)
 	}
 	if told != newsNone {
