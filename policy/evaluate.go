@@ -78,6 +78,9 @@ func Evaluate(r Rules, f Facts) Outcome {
 		if all.Doubt == "" {
 			all.Doubt = o.Doubt
 		}
+		if all.Unlisted == "" {
+			all.Unlisted = o.Unlisted
+		}
 		if all.Booking == nil {
 			all.Booking = o.Booking
 		}

@@ -209,6 +209,9 @@ type Outcome struct {
 	// Next is the first moment at which the judgement changes by itself; zero
 	// where only a new fact can change it.
 	Next time.Time
+	// Unlisted is the kind of thing that was not listed for long enough in the subject's
+	// scope to judge it: the next listing may change the judgement. "" where none would.
+	Unlisted guard.Kind
 	// Doubt is why something cannot be judged now: what is open about it stays as it is,
 	// and what is planned waits. "" where all can be.
 	Doubt string
@@ -236,4 +239,4 @@ func (o Outcome) sooner(a, b Act) bool {
 	return a.Due.Before(b.Due)
 }
 
-var hardness = map[guard.Cause]int{guard.CauseIdle: -1, guard.CauseStopped: -1, guard.CauseOrphan: -1, guard.CauseBudget: 1, guard.CauseCeiling: 2}
+var hardness = map[guard.Cause]int{guard.CauseIdle: -1, guard.CauseEgress: -1, guard.CauseStopped: -1, guard.CauseOrphan: -1, guard.CauseBudget: 1, guard.CauseCeiling: 2}

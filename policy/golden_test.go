@@ -113,6 +113,9 @@ func show(o policy.Outcome) string {
 	if o.Doubt != "" {
 		fmt.Fprintf(&b, "in doubt: %s\n", o.Doubt)
 	}
+	if o.Unlisted != "" {
+		fmt.Fprintf(&b, "next once a list of its kind %s is complete\n", o.Unlisted)
+	}
 	if !o.Next.IsZero() {
 		fmt.Fprintf(&b, "next %s\n", offset(o.Next))
 	}

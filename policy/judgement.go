@@ -205,7 +205,8 @@ func (g guess) judge(r Rules, f Facts) Outcome {
 	if f.At.Before(due) {
 		next = earliest(next, f.later(due))
 	}
-	return Outcome{Verdicts: []Verdict{v}, Next: next}
+	// Samples that stop coming change nothing that would have it judged: time does.
+	return Outcome{Verdicts: []Verdict{v}, Next: earliest(next, f.Activity.Stale())}
 }
 
 // tellAfter is how long the condition lasts before people are told. What comes and goes
@@ -296,23 +297,31 @@ func (g guess) tell(f Facts, due time.Time, action guard.Action, why string, vet
 	} else {
 		lines = append(lines, "What is wasted is not known: its price is not.")
 	}
-	id := f.Resource().String()
 	switch {
 	case action == guard.ActAlert && why != "":
 		return append(lines, Upper(why)+".")
 	case action == guard.ActAlert && idleSorts[g.rule] == "":
 		return append(lines, "guard only tells.")
 	case action == guard.ActAlert:
-		return append(lines, fmt.Sprintf("guard only tells. If nobody needs it: guard release %s", id))
-	case veto != nil:
-		return append(lines, Upper(f.vetoWord(*veto))+".")
-	case f.Mode != guard.Enforce && !f.At.Before(due):
-		return append(lines, "The account is in observe mode, so guard does nothing. It goes on billing.")
-	case f.Mode != guard.Enforce:
-		return append(lines, fmt.Sprintf("The account is in observe mode: guard will not stop it at %s.", f.stamp(due)))
+		return append(lines, fmt.Sprintf("guard only tells. If nobody needs it: guard release %s", f.Resource()))
 	}
-	return append(lines, fmt.Sprintf("If nothing changes until then, guard stops it at %s, once somebody was told. A stop keeps its disks, and they go on billing.", f.stamp(due)),
-		fmt.Sprintf("To keep it running: guard hold %s --for 4h, or guard veto %s %s", id, id, g.rule))
+	return append(lines, f.stopLines(g.rule, due, veto)...)
+}
+
+// stopLines say what becomes of a stop that a guess asks for, and how to keep it from
+// being.
+func (f Facts) stopLines(rule guard.Rule, due time.Time, veto *guard.Mute) []string {
+	switch {
+	case veto != nil:
+		return []string{Upper(f.vetoWord(*veto)) + "."}
+	case f.Mode != guard.Enforce && !f.At.Before(due):
+		return []string{"The account is in observe mode, so guard does nothing. It goes on billing."}
+	case f.Mode != guard.Enforce:
+		return []string{fmt.Sprintf("The account is in observe mode: guard will not stop it at %s.", f.stamp(due))}
+	}
+	id := f.Resource()
+	return []string{fmt.Sprintf("If nothing changes until then, guard stops it at %s, once somebody was told. A stop keeps its disks, and they go on billing.", f.stamp(due)),
+		fmt.Sprintf("To keep it running: guard hold %s --for 4h, or guard veto %s %s", id, id, rule)}
 }
 
 // facts are the arithmetic of a guess.

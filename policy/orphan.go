@@ -72,7 +72,7 @@ func orphan(kind guard.Kind) func(Rules, Facts) Outcome {
 			return Outcome{}
 		}
 		if kind == guard.Snapshot && o.Instance.IsZero() && f.Source == nil && o.Resource.Source != "" && !f.lists(guard.Volume) {
-			return Outcome{Next: f.At.Add(again)} // whether its disk is there is not known yet (law 1)
+			return Outcome{Unlisted: guard.Volume} // whether its disk is there is not known yet (law 1)
 		}
 		left, ok := f.left()
 		if !ok {
@@ -83,7 +83,7 @@ func orphan(kind guard.Kind) func(Rules, Facts) Outcome {
 			return Outcome{Next: tell}
 		}
 		if f.unseenSince(left.since) {
-			return Outcome{Next: f.At.Add(again)} // it may have gone as well (law 1)
+			return Outcome{Unlisted: kind} // it may have gone as well (law 1)
 		}
 		return left.judge(r, f, conf, rule)
 	}

@@ -62,6 +62,7 @@ func (l *Loop) compare(ctx context.Context, x *index, m moment) ([]job, error) {
 			}
 			out := policy.Evaluate(l.Rules, f)
 			x.wait(s, wakes(open, out))
+			x.heed(s, f.Resource(), out.Unlisted)
 			l.judgements++
 			c := l.change(f, open, out)
 			if out.Booking != nil {

@@ -32,6 +32,7 @@ type index struct {
 	copies   map[string][]string            // by a disk's key: its snapshots' keys
 	kin      map[string]map[string]bool     // by a name that instances started for each other share: their keys, and who is gone
 	awaited  map[string]map[string]*subject // leases of what nobody has seen yet, by account and lease
+	unlisted map[string]map[*subject]bool   // by a scope's key: what is judged again once that is listed
 	live     map[string]int                 // live instances by account
 	open     map[string]int                 // open leases by account
 }
@@ -52,6 +53,7 @@ type subject struct {
 	parent   string   // the key of the instance it was last attached to
 	kin      []string // the names in index.kin, of an instance
 	source   string   // the key of the disk that it was made from
+	listing  string   // the key in index.unlisted
 	leases   int      // that name it
 }
 
@@ -66,7 +68,7 @@ type leaseRef struct {
 func newIndex(at guard.Instant) *index {
 	x := &index{read: at, subjects: map[string]*subject{}, stale: map[*subject]bool{}, leases: map[string]leaseRef{},
 		findings: map[string]string{}, accounts: map[string]guard.AccountStatus{}, family: map[string][]string{}, copies: map[string][]string{}, kin: map[string]map[string]bool{},
-		awaited: map[string]map[string]*subject{}, live: map[string]int{}, open: map[string]int{}}
+		awaited: map[string]map[string]*subject{}, unlisted: map[string]map[*subject]bool{}, live: map[string]int{}, open: map[string]int{}}
 	x.stale[x.add("", "")] = true
 	return x
 }
@@ -102,9 +104,11 @@ func (x *index) fold(v *store.View) error {
 		func() error { return changes(x, v.Egress, x.touch) },
 		func() error {
 			return changes(x, v.Scopes, func(key string) {
-				// Of a resource they tell only how fresh a fact is.
 				name, _, _ := strings.Cut(key, "/")
 				x.touch(name)
+				for s := range x.unlisted[key] {
+					x.stale[s] = true
+				} // to all other resources they tell only how fresh a fact is
 			})
 		},
 	} {
@@ -360,6 +364,7 @@ func (x *index) drop(s *subject) {
 		return
 	}
 	x.wait(s, time.Time{})
+	x.heed(s, guard.ResourceID{}, "")
 	delete(x.stale, s)
 	delete(x.subjects, s.key)
 	delete(x.awaited[s.account], s.lease)
@@ -377,6 +382,29 @@ func (x *index) wait(s *subject, next time.Time) {
 	default:
 		heap.Push(&x.queue, s)
 	}
+}
+
+// heed sets the kind of which a listing of its scope has a resource judged again; "": none
+// does.
+func (x *index) heed(s *subject, id guard.ResourceID, kind guard.Kind) {
+	key := ""
+	if kind != "" {
+		key = store.ScopeKey(guard.ScopeStatus{Account: id.Account, Kind: kind, Scope: id.Scope})
+	}
+	if key == s.listing {
+		return
+	}
+	delete(x.unlisted[s.listing], s)
+	if len(x.unlisted[s.listing]) == 0 {
+		delete(x.unlisted, s.listing)
+	}
+	if s.listing = key; key == "" {
+		return
+	}
+	if x.unlisted[key] == nil {
+		x.unlisted[key] = map[*subject]bool{}
+	}
+	x.unlisted[key][s] = true
 }
 
 // due is what is to be judged at a time: resources by key, then what is waited for,

@@ -98,7 +98,7 @@ func (l *Loop) stands(f policy.Facts, r guard.Release) (release.Judgement, *poli
 		return release.Judgement{Standing: release.Stands, Due: f.At.Add(ackWait), Why: "it waits, for what its samples tell is not judged: " + out.Doubt}, nil
 	case act == nil && r.Cause == guard.CauseOrphan:
 		return void(f.Wanted())
-	case act == nil && r.Cause == guard.CauseIdle:
+	case act == nil && r.Cause.Stops():
 		return void(f.Calmed())
 	case act == nil:
 		return void("no limit calls for it any more")

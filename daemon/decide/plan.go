@@ -95,7 +95,7 @@ func (l *Loop) withdraw(f policy.Facts, r guard.Release, c *change) {
 		why = fmt.Sprintf("it is held until %s", policy.Stamp(f.Lease.HeldUntil(f.At), l.Zone))
 	case f.Vetoed(r.Cause) != "":
 		why = f.Vetoed(r.Cause)
-	case r.Cause == guard.CauseIdle:
+	case r.Cause.Stops():
 		why = f.Calmed()
 	case r.Cause == guard.CauseStopped && f.Observed != nil && !policy.StandsStill(f.Observed.Resource):
 		why = "it runs again"
@@ -122,7 +122,7 @@ func (l *Loop) withdraw(f policy.Facts, r guard.Release, c *change) {
 // False where nothing is said of its end.
 func (l *Loop) overToo(f policy.Facts, r guard.Release, said release.Said, c *change) bool {
 	for _, o := range c.closed {
-		if _, guess := l.Rules.Judgement(o.Rule); !guess || r.Cause != guard.CauseIdle {
+		if !r.Cause.Stops() || !slices.Contains(policy.Asking(r.Cause), o.Rule) {
 			continue
 		}
 		if i := slices.IndexFunc(c.told, func(t told) bool { return t.cause == o.ID && t.stage == "over" }); i >= 0 {

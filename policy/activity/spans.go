@@ -242,8 +242,12 @@ func (s State) Covered(x Span) float64 {
 // Fresh reports whether the newest sample that told something is no older than three
 // of its intervals.
 func (s State) Fresh(at time.Time) bool {
-	return !s.At.IsZero() && at.Sub(s.At) <= 3*s.Interval
+	return !s.At.IsZero() && at.Before(s.Stale())
 }
+
+// Stale is the first moment at which the newest sample that told something is not Fresh
+// any more, if no other comes.
+func (s State) Stale() time.Time { return s.At.Add(3*s.Interval + 1) }
 
 // Ready reports whether the box may be judged at all: it runs, and has for Busy.Boot. A
 // box of which nobody tells when it booted counts from its first sample.
