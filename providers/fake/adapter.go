@@ -1,14 +1,17 @@
 package fake
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"guard"
 	"guard/providers"
@@ -32,6 +35,9 @@ type Config struct {
 type Provider struct {
 	cfg Config
 	api providers.API
+
+	mu    sync.Mutex
+	pages map[string]page // the last that each question got, by its query
 }
 
 var (
@@ -46,7 +52,7 @@ func New(cfg Config) (*Provider, error) {
 	if cfg.Account == "" || len(cfg.Scopes) == 0 {
 		return nil, fmt.Errorf("%w: the fake provider needs an account and scopes", guard.ErrInvalid)
 	}
-	p := &Provider{cfg: cfg, api: providers.API{
+	p := &Provider{cfg: cfg, pages: map[string]page{}, api: providers.API{
 		Transport: providers.NewTransport(providers.TransportConfig{Next: cfg.Next, PerSecond: cfg.Truths.CallsPerSecond}),
 		Base:      cmp.Or(cfg.Endpoint, "http://fake.invalid"),
 	}}
@@ -124,17 +130,14 @@ func (p *Provider) list(ctx context.Context, kind guard.Kind, scope string) ([]g
 		return out, fmt.Errorf("list %ss in %s of %s: %w", kind, scope, p.cfg.Account, err)
 	}
 	for {
-		var page listReply
-		if err := p.api.Get(ctx, &page, query, "v1", "resources"); err != nil {
+		page, err := p.page(ctx, query)
+		if err != nil {
 			return fail(err)
 		}
-		if page.Items == nil {
-			return fail(fmt.Errorf("%w: a page has no list in it", guard.ErrBadReply))
-		}
-		out = slices.Grow(out, len(page.Items))
-		for _, item := range page.Items {
-			r, ok := p.decode(item, page.Currency)
-			if !ok || r.ID.Kind != kind {
+		out = slices.Grow(out, len(page.things))
+		wrong += page.unnamed
+		for _, r := range page.things {
+			if r.ID.Kind != kind {
 				wrong++
 				continue
 			}
@@ -145,18 +148,58 @@ func (p *Provider) list(ctx context.Context, kind guard.Kind, scope string) ([]g
 			at[r.ID.ID] = len(out)
 			out = append(out, r)
 		}
-		if page.Next == "" {
+		if page.next == "" {
 			break
 		}
-		if tokens[page.Next] || len(tokens) >= maxPages {
+		if tokens[page.next] || len(tokens) >= maxPages {
 			return fail(fmt.Errorf("%w: the pages do not end", guard.ErrBadReply))
 		}
-		tokens[page.Next] = true
-		query.Set("page", page.Next)
+		tokens[page.next] = true
+		query.Set("page", page.next)
 	}
 	if wrong > 0 {
 		return fail(fmt.Errorf("%w: %d entries name no resource of this kind, so the list does not count as complete", guard.ErrBadReply, wrong))
 	}
+	return out, nil
+}
+
+// page is one page of a list, read. It is never changed.
+type page struct {
+	body    []byte // what it was read from
+	things  []guard.Resource
+	unnamed int    // entries that do not say which thing they are about
+	next    string // the token of the next page; "" at the end
+}
+
+// page asks for a page. Most are, minute after minute, what they were: those are not
+// read again.
+func (p *Provider) page(ctx context.Context, query url.Values) (page, error) {
+	var body json.RawMessage
+	if err := p.api.Get(ctx, &body, query, "v1", "resources"); err != nil {
+		return page{}, err
+	}
+	key := query.Encode()
+	p.mu.Lock()
+	was := p.pages[key]
+	p.mu.Unlock()
+	if bytes.Equal(was.body, body) {
+		return was, nil
+	}
+	var in listReply
+	if json.Unmarshal(body, &in) != nil || in.Items == nil {
+		return page{}, fmt.Errorf("%w: a page has no list in it", guard.ErrBadReply)
+	}
+	out := page{body: body, next: in.Next, things: make([]guard.Resource, 0, len(in.Items))}
+	for _, item := range in.Items {
+		if r, ok := p.decode(item, in.Currency); ok {
+			out.things = append(out.things, r)
+		} else {
+			out.unnamed++
+		}
+	}
+	p.mu.Lock()
+	p.pages[key] = out
+	p.mu.Unlock()
 	return out, nil
 }
 
