@@ -83,6 +83,9 @@ type Egress struct {
 	// Odd are later readings that were not believed: a second one may show that they
 	// were right.
 	Odd map[string]Counter `json:"odd,omitzero"`
+	// Spike is since when a finding about its traffic is open, as of the newest sample;
+	// zero: none is.
+	Spike time.Time `json:"spike,omitzero"`
 	// Resets, Wraps and Dropped count what the counters did: began anew, ran over, or
 	// told what no line can carry.
 	Resets  int `json:"resets,omitzero"`

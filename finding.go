@@ -145,13 +145,19 @@ const (
 	// opt-in release.
 	CauseIdle    Cause = "idle"
 	CauseStopped Cause = "stopped_billing"
+	// CauseEgress is a judgement, too: the egress_spike rule's own opt-in stop.
+	CauseEgress Cause = "egress"
 	// CauseOrphan deletes data by its own opt-in rule.
 	CauseOrphan Cause = "orphan"
 )
 
 // Judgement reports whether the cause is guard's guess and no limit that a person set:
 // it waits for its notice to be acknowledged, as long as that takes (law 9).
-func (c Cause) Judgement() bool { return c == CauseIdle || c == CauseStopped || c == CauseOrphan }
+func (c Cause) Judgement() bool { return c.Stops() || c == CauseStopped || c == CauseOrphan }
+
+// Stops reports whether the cause is a guess about what an instance does, which stops it
+// if it goes on.
+func (c Cause) Stops() bool { return c == CauseIdle || c == CauseEgress }
 
 // HardCap reports whether the cause is a cap that never waits for a notice.
 func (c Cause) HardCap() bool { return c == CauseBudget || c == CauseCeiling }

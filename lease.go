@@ -163,6 +163,8 @@ const (
 	DeadlineCeiling DeadlineReason = "ceiling"
 	// DeadlineIdle is when a judgement of idleness stops it, if it stays as it is.
 	DeadlineIdle DeadlineReason = "idle"
+	// DeadlineEgress is when the egress_spike rule stops it, if its traffic goes on.
+	DeadlineEgress DeadlineReason = "egress"
 )
 
 // Deadline is when one limit of a lease will be reached and acted on, solved

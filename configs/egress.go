@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math/big"
 	"slices"
+	"time"
 
 	"guard"
 	"guard/policy"
@@ -11,11 +12,11 @@ import (
 
 type (
 	egressSpikeFile struct {
-		Hour guard.Money `yaml:"hour"`
-		Day  guard.Money `yaml:"day"`
-		Then action      `yaml:"then"`
-		Warn later       `yaml:"warn"`
-		Act  later       `yaml:"act"`
+		Hour guard.Money   `yaml:"hour"`
+		Day  guard.Money   `yaml:"day"`
+		Then action        `yaml:"then"`
+		Warn later         `yaml:"warn"`
+		Act  time.Duration `yaml:"act"`
 		perRule
 	}
 
@@ -25,9 +26,11 @@ type (
 	}
 )
 
-// egressSpike checks the limits that traffic is judged by.
-func (d *decoder) egressSpike(in egressSpikeFile) policy.EgressSpike {
+// egressSpike checks the limits that traffic is judged by. A day's may be below an
+// hour's: then a short burst is fine, and little that lasts is not.
+func (d *decoder) egressSpike(f file, r policy.Rules) policy.EgressSpike {
 	const path = "rules.egress_spike"
+	in := f.Rules.EgressSpike
 	for _, limit := range []struct {
 		key string
 		guard.Money
@@ -36,11 +39,20 @@ func (d *decoder) egressSpike(in egressSpikeFile) policy.EgressSpike {
 			d.at(path+limit.key, "%s is no limit: write an amount above zero, such as 2USD", limit.Money)
 		}
 	}
-	if guard.Action(in.Then) == guard.ActRelease {
-		d.at(path+".then", "a guess never releases: write alert")
-		return policy.EgressSpike{}
+	then, does := guard.Action(in.Then), tells
+	d.guessing(path+".then", then)
+	if then == guard.ActStop {
+		does = acts
 	}
-	return policy.EgressSpike{Hour: in.Hour, Day: in.Day, Then: d.alertOnly(path+".then", in.Then, "")}
+	d.per(f, r.Per, "egress_spike", in.perRule, does, guard.RuleEgressSpike)
+	switch {
+	case !d.has(path + ".act"):
+	case then != guard.ActStop:
+		d.at(path+".act", "this rule only tells: write then: stop, or leave act out")
+	default:
+		d.between(path+".act", in.Act, leastAct, longest)
+	}
+	return policy.EgressSpike{Hour: in.Hour, Day: in.Day, Act: in.Act, Then: then}
 }
 
 // dearest bounds a rate: no two currencies are further apart, and a mistyped one is.

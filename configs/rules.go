@@ -38,8 +38,7 @@ func (d *decoder) rules(f file, r policy.Rules) policy.Rules {
 	d.alertOnly("rules.provisioning_long.then", in.ProvisioningLong.Then, "its budget and its expiry do, from the provider's start")
 	r.ProvisioningLong = policy.ProvisioningLong{After: in.ProvisioningLong.After}
 	r.PriceChanged = policy.PriceChanged{Over: int(in.PriceChanged.Over)}
-	d.per(f, r.Per, "egress_spike", in.EgressSpike.perRule, tells, guard.RuleEgressSpike)
-	r.EgressSpike, r.Exchange = d.egressSpike(in.EgressSpike), d.exchange(f.Exchange)
+	r.EgressSpike, r.Exchange = d.egressSpike(f, r), d.exchange(f.Exchange)
 	d.alertOnly("rules.price_changed.then", in.PriceChanged.Then, "a changed price moves the deadline of a budget by itself")
 
 	d.judgements(f, &r)

@@ -28,7 +28,7 @@ const most = 10
 // the traffic has. What it told of is no part of what is usual, so a leak is never
 // learned; it closes when an hour costs less than half.
 func egressSpike(r Rules, f Facts) Outcome {
-	if f.Egress == nil || f.Egress.At.IsZero() || !f.live() || f.Observed.Resource.ID.Kind != guard.Instance {
+	if f.Egress == nil || f.Egress.At.IsZero() || !f.live() || f.Observed.Resource.ID.Kind != guard.Instance || f.halted() {
 		return Outcome{}
 	}
 	s := spike{Usual: egress.Look(*f.Egress, f.Egress.At), r: r, f: f}
@@ -44,7 +44,17 @@ func egressSpike(r Rules, f Facts) Outcome {
 	if !hour && !day {
 		return Outcome{}
 	}
-	return Outcome{Verdicts: []Verdict{s.verdict(hour, day)}}
+	return s.verdict(hour, day)
+}
+
+// halted reports an instance that does not run any more, so that it sends nothing,
+// whatever it did until then.
+func (f Facts) halted() bool {
+	switch f.Observed.Resource.State {
+	case guard.StateStopped, guard.StateStopping, guard.StateReleasing:
+		return true
+	}
+	return false
 }
 
 // spike is one judgement of traffic.
@@ -115,12 +125,18 @@ func (s spike) billed(sent uint64, within time.Duration) uint64 {
 	return min(sent, paid)
 }
 
-func (s spike) verdict(hour, day bool) Verdict {
-	f, at := s.f, s.f.Egress.At
-	since := at.Add(-time.Hour)
-	sent, over, name := s.Hour, "the last hour", "hour"
+func (s spike) verdict(hour, day bool) Outcome {
+	f := s.f
+	within, sent, over, name := time.Hour, s.Hour, "the last hour", "hour"
 	if day && !hour {
-		since, sent, over, name = at.Add(-24*time.Hour), s.Day, "the last 24 hours", "day"
+		within, sent, over = 24*time.Hour, s.Day, "the last 24 hours"
+	}
+	if !hour && !s.Flagged || s.Flagged && s.Peak < s.hour {
+		name = "day" // what falls below an hour's limit and rises above it is told once
+	}
+	since := f.Egress.At.Add(-within)
+	if s.Flagged && !f.Egress.Spike.IsZero() {
+		since = f.Egress.Spike
 	}
 	v := f.verdict(guard.RuleEgressSpike, since)
 	v.Wastes = guard.Money{}
@@ -130,7 +146,7 @@ func (s spike) verdict(hour, day bool) Verdict {
 	v.Urgent = s.Hour >= s.day/24*most
 	v.Stages = []Stage{{Name: name, Title: fmt.Sprintf("%s: %s sent in %s%s", f.name(), guard.ByteText(sent), over, s.cost(sent, ": ")), Lines: s.lines()}}
 	v.Facts = append(v.Facts, s.facts()...)
-	return v
+	return s.act(v, within)
 }
 
 // cost says what so many bytes cost, as far as that is known; "" where it is not.
@@ -161,7 +177,7 @@ func (s spike) lines() []string {
 	if !s.known && !s.bounded {
 		lines = append(lines, fmt.Sprintf("Nobody tells what its traffic costs; it is judged as if a GB cost %s.", AssumedEgress.PerGB))
 	}
-	return append(lines, fmt.Sprintf("guard only tells. guard egress show %s has the numbers.", f.Resource()))
+	return append(lines, fmt.Sprintf("The numbers: guard egress show %s", f.Resource()))
 }
 
 // ahead is what the month comes to.
@@ -194,8 +210,11 @@ func (s spike) facts() []guard.Fact {
 
 // spikeEnds is why a spike is over.
 func (f Facts) spikeEnds() string {
-	if f.Egress == nil {
+	switch {
+	case f.Egress == nil:
 		return ""
+	case f.halted():
+		return "It does not run any more."
 	}
 	return fmt.Sprintf("It sent %s in the hour until %s.", guard.ByteText(egress.Look(*f.Egress, f.Egress.At).Hour), f.stamp(f.Egress.At))
 }

@@ -98,6 +98,8 @@ func (f Facts) worksLine() string {
 func (f Facts) Calmed() string {
 	a, ok := f.sampled()
 	switch {
+	case f.Release != nil && f.Release.Cause == guard.CauseEgress:
+		return "its traffic is down"
 	case f.Activity == nil:
 		return "nothing tells any more whether it works"
 	case ok && !a.Idle.On() && !a.Worked.IsZero():

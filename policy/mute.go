@@ -11,7 +11,7 @@ import (
 // Vetoable are the rules that do something, so that a veto can keep them from it. A
 // ceiling does something, too, and heeds none.
 func Vetoable() []guard.Rule {
-	return append([]guard.Rule{guard.RuleExpired, guard.RuleBudgetExceeded, guard.RuleUnregistered, guard.RuleStoppedBilling}, slices.Concat(judgements, orphanList())...)
+	return append([]guard.Rule{guard.RuleExpired, guard.RuleBudgetExceeded, guard.RuleUnregistered, guard.RuleStoppedBilling, guard.RuleEgressSpike}, slices.Concat(judgements, orphanList())...)
 }
 
 // vetoed is the veto in force against a rule; nil where there is none.
@@ -26,14 +26,32 @@ func (f Facts) vetoed(rule guard.Rule) *guard.Mute {
 // Vetoed is what people are told of a veto in force against what a cause stands for;
 // "" where there is none.
 func (f Facts) Vetoed(cause guard.Cause) string {
-	rules := map[guard.Cause][]guard.Rule{guard.CauseExpiry: {guard.RuleExpired}, guard.CauseBudget: {guard.RuleBudgetExceeded}, guard.CauseIdle: judgements,
-		guard.CauseStopped: {guard.RuleStoppedBilling}, guard.CauseOrphan: orphanList()}
-	for _, rule := range rules[cause] {
+	for _, rule := range Asking(cause) {
 		if v := f.vetoed(rule); v != nil {
 			return f.vetoWord(*v)
 		}
 	}
 	return ""
+}
+
+// Asking are the rules that a release of a cause can be asked for by, as far as a veto
+// keeps them from it.
+func Asking(cause guard.Cause) []guard.Rule {
+	switch cause {
+	case guard.CauseExpiry:
+		return []guard.Rule{guard.RuleExpired}
+	case guard.CauseBudget:
+		return []guard.Rule{guard.RuleBudgetExceeded}
+	case guard.CauseIdle:
+		return judgements
+	case guard.CauseEgress:
+		return []guard.Rule{guard.RuleEgressSpike}
+	case guard.CauseStopped:
+		return []guard.Rule{guard.RuleStoppedBilling}
+	case guard.CauseOrphan:
+		return orphanList()
+	}
+	return nil
 }
 
 // Snoozed reports whether nothing is said of the subject that is not urgent.

@@ -97,7 +97,10 @@ type PriceChanged struct {
 type EgressSpike struct {
 	// Hour and Day are what traffic costs in an hour, or in 24, before anything is told.
 	Hour, Day guard.Money
-	Then      guard.Action // alert only
+	// Act, where Then is stop, counts from when the traffic began that was told of; the
+	// stop is no sooner than the grace after people took the notice in.
+	Act  time.Duration
+	Then guard.Action // alert or stop
 }
 
 // Protect names what is never touched, whatever the rule.

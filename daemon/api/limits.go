@@ -116,10 +116,10 @@ func (s *server) limits(l guard.Lease, p guard.Plan, mutes []guard.Mute, mode gu
 // on, as long as it stays as it is.
 func (s *server) guessed(b *book, id guard.ResourceID) []wire.Limit {
 	r, ok := b.releases[id.Key()]
-	if !ok || r.Cause != guard.CauseIdle {
+	if !ok || !r.Cause.Stops() {
 		return nil
 	}
-	return []wire.Limit{{Reason: string(guard.DeadlineIdle), Reached: s.local(r.Due), Acts: s.local(r.Due), Does: string(r.Action),
+	return []wire.Limit{{Reason: string(r.Cause), Reached: s.local(r.Due), Acts: s.local(r.Due), Does: string(r.Action),
 		Text: "guard stops it if it stays as it is: " + r.Why}}
 }
 

@@ -204,7 +204,7 @@ func (s *server) vetoable(c *scene, named string) (guard.Rule, error) {
 	rules := map[guard.Cause]guard.Rule{guard.CauseExpiry: guard.RuleExpired, guard.CauseBudget: guard.RuleBudgetExceeded}
 	open := c.book.findings[c.observed.Resource.ID.Key()]
 	if r := c.release; r != nil {
-		if i := slices.IndexFunc(open, func(f guard.Finding) bool { return strings.HasPrefix(r.Notice, f.ID+"|") }); i >= 0 && r.Cause == guard.CauseIdle {
+		if i := slices.IndexFunc(open, func(f guard.Finding) bool { return strings.HasPrefix(r.Notice, f.ID+"|") }); i >= 0 && r.Cause.Judgement() {
 			return open[i].Rule, nil
 		}
 		switch rule := rules[r.Cause]; {

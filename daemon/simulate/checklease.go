@@ -82,8 +82,8 @@ func (r *runner) deadline(e *expectation) verdict {
 		ds = append(ds, guard.Deadline{Reason: guard.DeadlineExpiry, Limit: l.ExpiresAt, Due: l.ExpiresAt})
 	}
 	// A guess has a deadline from its notice on.
-	if x, ok := r.ledger.releases[string(e.Deadline)].last(at); ok && x.State.Open() && x.Cause == guard.CauseIdle {
-		ds = append(ds, guard.Deadline{Reason: guard.DeadlineIdle, Limit: x.Due, Due: x.Due})
+	if x, ok := r.ledger.releases[string(e.Deadline)].last(at); ok && x.State.Open() && x.Cause.Stops() {
+		ds = append(ds, guard.Deadline{Reason: guard.DeadlineReason(x.Cause), Limit: x.Due, Due: x.Due})
 	}
 	var d guard.Deadline
 	if e.Reason != "" {

@@ -17,6 +17,8 @@ type Usual struct {
 	// one of the hours at about the same time of day, MaxDay the most in 24 hours in a
 	// row. What a spike was told of is no part of them.
 	Median, P99, SameHour, MaxDay uint64
+	// Peak is the most in an hour, of the last day, that a spike was told of.
+	Peak uint64
 	// Enough: there is a day or more of that.
 	Enough bool
 	// Flagged: the newest of it belongs to a spike that was told.
@@ -70,7 +72,7 @@ func earlier(a, b time.Time) time.Time {
 // day counts nothing.
 func Look(rec guard.Egress, at time.Time) Usual {
 	var u Usual
-	for _, b := range rec.Buckets {
+	for i, b := range rec.Buckets {
 		if b.From.Before(at.Add(-day)) {
 			continue
 		}
@@ -79,6 +81,7 @@ func Look(rec guard.Egress, at time.Time) Usual {
 			u.Hour = sum(u.Hour, b.Sent)
 		}
 		if b.Flagged {
+			u.Peak = max(u.Peak, hourTo(rec.Buckets[:i+1]))
 			continue
 		}
 		if u.NewDay = sum(u.NewDay, b.Sent); hour {
@@ -96,6 +99,16 @@ func Look(rec guard.Egress, at time.Time) Usual {
 	}
 	u.usual(before, at)
 	return u
+}
+
+// hourTo is what was sent in the hour that the last of some buckets ends.
+func hourTo(bs []guard.Bytes) uint64 {
+	var n uint64
+	last := bs[len(bs)-1].From
+	for i := len(bs) - 1; i >= 0 && last.Sub(bs[i].From) < time.Hour; i-- {
+		n = sum(n, bs[i].Sent)
+	}
+	return n
 }
 
 // usual fills in what the hours before tell.

@@ -155,7 +155,7 @@ func keep(r guard.Release) string {
 	if r.Cause == guard.CauseCeiling {
 		return "an admin raises ceilings in guard's configuration, or protects it: guard protect " + r.Target.String()
 	}
-	if r.Cause == guard.CauseIdle {
+	if r.Cause.Stops() {
 		return fmt.Sprintf("guard hold %s --for 4h", r.Target)
 	}
 	if r.Cause.Judgement() {
