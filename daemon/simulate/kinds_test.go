@@ -281,13 +281,16 @@ func slackDown(tr *tree) bool {
 	const down, late = 10 * time.Minute, 25 * time.Minute
 	counts := slices.ContainsFunc(list(get(tr.root, "expect")), func(e any) bool { return get(group(e), "posts") != nil && get(group(e), "at_most") != nil })
 	free := tr.free(0, late, func(s stretch) bool { return s.messages })
+	var posts []time.Duration // in the order of their time
+	for _, e := range tr.base.Events {
+		if e.Event == "message_sent" && e.Channel == "slack" {
+			posts = append(posts, offset(e.Offset))
+		}
+	}
 	var told []time.Duration
 	for _, at := range free {
-		for _, e := range tr.base.Events {
-			if when := offset(e.Offset); e.Event == "message_sent" && e.Channel == "slack" && when >= at && when < at+down {
-				told = append(told, at)
-				break
-			}
+		if i, _ := slices.BinarySearch(posts, at); i < len(posts) && posts[i] < at+down {
+			told = append(told, at)
 		}
 	}
 	if counts { // each request to post counts, tried again or not
