@@ -102,6 +102,9 @@ func newEC2(w providertest.World) *ec2Account {
 	e := &ec2Account{world: w, state: map[string]string{}, monitored: &monitored{value: plain}}
 	for i, t := range w.Instances {
 		e.state[t.ID] = "running"
+		if t.Stopped {
+			e.state[t.ID] = "stopped"
+		}
 		// Tags are written to: the suite's own map stays as it is.
 		tags := map[string]string{"Name": t.Name}
 		for k, v := range t.Tags {

@@ -26,7 +26,10 @@ func harness() providertest.Harness {
 		Serve: func(t *testing.T, w providertest.World) http.RoundTripper {
 			s := Script{Account: "conformance", Scopes: w.Scopes, PageSize: w.PageSize, Timer: TimerKept, Token: guard.NewSecret(providertest.Secret)}
 			for _, x := range w.Instances {
-				r := Resource{ID: x.ID, Name: x.Name, Scope: x.Scope, Tags: x.Tags}
+				r := Resource{ID: x.ID, Name: x.Name, Scope: x.Scope, Tags: x.Tags, GPUs: x.GPUs, Rate: &Rate{Amount: "2.50", Per: "hour"}}
+				if x.Stopped {
+					r.State = "stopped"
+				}
 				if x.Protected {
 					r.Protected = []string{"release"}
 				}
@@ -44,6 +47,7 @@ func harness() providertest.Harness {
 			}
 			return providertest.Op{Call: o.call, Scope: o.scope}
 		},
+		Currency:   "USD",
 		Odd:        oddServers(),
 		Watched:    watched,
 		OddSignals: oddSignals(),

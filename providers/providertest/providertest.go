@@ -1,6 +1,33 @@
 // Package providertest is the conformance suite of providers: what every adapter
 // must hold to, whatever its cloud speaks. An adapter joins with a [Harness] and
-// one call of [Run] in its own tests.
+// one call of [Run] in its own tests:
+//
+//	func TestConformance(t *testing.T) {
+//		providertest.Run(t, providertest.Harness{
+//			New: func(t *testing.T, _ []string, rt http.RoundTripper, secret guard.Secret) providers.Provider {
+//				p, err := New(Options{Name: "conformance", Config: Config{APIKey: secret}, Next: rt, PerSecond: -1})
+//				if err != nil {
+//					t.Fatal(err)
+//				}
+//				return p
+//			},
+//			Serve:        func(_ *testing.T, w providertest.World) http.RoundTripper { return newCloud(w) },
+//			Classify:     classify, // by method and path
+//			Scopes:       []string{"global"},
+//			ID:           func(n int) string { return fmt.Sprintf("pod%011d", n) },
+//			Kinds:        []guard.Kind{guard.Volume},
+//			Attached:     []guard.Kind{guard.Volume},
+//			Currency:     "USD",
+//			Unpaged:      true,
+//			NoTags:       true,
+//			NoProtection: true,
+//			NotFound:     func(string) (int, string) { return 404, `{"title":"pod not found","status":404}` },
+//		})
+//	}
+//
+// New must lift the adapter's own rate limit: the suite makes thousands of calls. What a
+// harness declares that its cloud does not have, and each capability that the adapter
+// does not offer, is a test that skips itself and says "not here".
 //
 // The suite stands between the adapter and the harness's server as an
 // [http.RoundTripper]: it counts the calls, and makes those go wrong that a test
@@ -9,16 +36,11 @@
 package providertest
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"guard"
 	"guard/providers"
@@ -36,6 +58,8 @@ const (
 	Unprotect  = "unprotect"
 	Arm        = "arm"
 	Armed      = "armed"
+	Balance    = "balance"
+	Charges    = "charges"
 	Other      = "other" // whatever else an adapter needs
 )
 
@@ -45,22 +69,39 @@ type Op struct {
 	Scope string // of a list, where the request tells
 }
 
-// World is the account that a harness's server plays.
+// World is the account that a harness's server plays. It has no clock: what is asked
+// for is done at once, or after a few reads.
 type World struct {
 	Scopes    []string
-	PageSize  int // entries a page of a listing
+	PageSize  int // entries a page of a listing; 0 is no limit
 	Instances []Thing
+	// Leftovers are things of Harness.Kinds.
+	Leftovers []Thing
+	// Balance is what a Balancer tells, and Charges are what a Biller does: whole days
+	// of instances, one after the other. Both are in Harness.Currency.
+	Balance guard.Money
+	Charges []guard.Charge
 	// Canary stands in every field of a reply that could carry a secret (a
 	// password, a token, a URL with one), where the API has such fields.
 	Canary string
 }
 
-// Thing is one running instance.
+// Thing is one instance that runs, or a leftover.
 type Thing struct {
 	ID, Name, Scope string
+	Kind            guard.Kind
 	Tags            map[string]string
+	// GPUs are those of an instance, and Price is what the whole machine costs an hour,
+	// where the harness has a Currency.
+	GPUs  int
+	Price guard.Money
+	// Stopped: the instance is stopped.
+	Stopped bool
 	// Protected: the provider refuses its release.
 	Protected bool
+	// AttachedTo is the ID of the instance that a leftover hangs on. While that is there
+	// the provider refuses to delete it.
+	AttachedTo string
 }
 
 // Harness fits an adapter to the suite. New, Serve and Classify must be set.
@@ -72,11 +113,24 @@ type Harness struct {
 	Serve func(t *testing.T, w World) http.RoundTripper
 	// Classify tells what a request is.
 	Classify func(r *http.Request, body []byte) Op
-	// Scopes are two that the adapter accepts; default zone-a and zone-b.
+	// Scopes are two that the adapter accepts, or the one of a cloud without regions;
+	// default zone-a and zone-b.
 	Scopes []string
 	// ID makes the n-th instance ID in the cloud's form; default i- and 17 hex
-	// digits.
-	ID func(n int) string
+	// digits. LeftoverID makes those of Kinds; default is ID.
+	ID         func(n int) string
+	LeftoverID func(kind guard.Kind, n int) string
+	// Kinds are what else Serve can play, and Attached those of them that can hang on an
+	// instance.
+	Kinds, Attached []guard.Kind
+	// Currency is that of the prices that the API tells; "" where it tells none.
+	Currency string
+	// Unpaged: a listing is one reply.
+	Unpaged bool
+	// NoTags: the cloud keeps no tags, or not as keys with values.
+	NoTags bool
+	// NoProtection: the cloud has no lock against a release.
+	NoProtection bool
 	// Odd are servers whose listing of the first scope holds one instance with
 	// fields that make no sense: nulls, text for numbers, absurd amounts, unknown
 	// words, huge texts, no ID.
@@ -88,6 +142,9 @@ type Harness struct {
 	OddSignals map[string]http.RoundTripper
 	// NoBodyHints: the adapter cannot see a refusal's body (an SDK ate it).
 	NoBodyHints bool
+	// NotFound is the API's own answer to a call (Get, Release) about one thing that it
+	// does not have; nil where such an answer is no refusal.
+	NotFound func(call string) (status int, body string)
 	// NotFoundIsAbsent: a plain 404 to a read by ID is the provider's word.
 	NotFoundIsAbsent bool
 	// Context is what calls are made with; default t.Context().
@@ -100,11 +157,17 @@ const Secret = "cAnArY-5e1f-secret"
 
 // Run runs the suite.
 func Run(t *testing.T, h Harness) {
-	if len(h.Scopes) != 2 {
+	if len(h.Scopes) == 0 {
 		h.Scopes = []string{"zone-a", "zone-b"}
+	}
+	if len(h.Scopes) > 2 {
+		t.Fatalf("a harness has one scope or two, not %d", len(h.Scopes))
 	}
 	if h.ID == nil {
 		h.ID = func(n int) string { return fmt.Sprintf("i-%017x", n) }
+	}
+	if h.LeftoverID == nil {
+		h.LeftoverID = func(_ guard.Kind, n int) string { return h.ID(n) }
 	}
 	if h.Context == nil {
 		h.Context = func(t *testing.T) context.Context { return t.Context() }
@@ -114,6 +177,7 @@ func Run(t *testing.T, h Harness) {
 		run  func(*suite)
 	}{
 		{"truths", (*suite).truths},
+		{"what is stopped bills as declared", (*suite).stoppedBills},
 		{"identity", (*suite).identity},
 		{"list all pages", (*suite).listAll},
 		{"list a subset of scopes", (*suite).listScopes},
@@ -127,7 +191,9 @@ func Run(t *testing.T, h Harness) {
 		{"status kinds", (*suite).statusKinds},
 		{"waits", (*suite).waits},
 		{"reads are repeated a bounded number of times", (*suite).readsRepeated},
+		{"the API's own not found", (*suite).notFound},
 		{"release", (*suite).release},
+		{"what must be stopped first is", (*suite).stopFirst},
 		{"writes are sent once", (*suite).writesOnce},
 		{"protection is respected", (*suite).protection},
 		{"stop", (*suite).stop},
@@ -152,13 +218,36 @@ type suite struct {
 	h Harness
 }
 
-// world is an account of n instances in each scope, two a page.
+// world is an account of 2n instances, as many in each scope, two a page.
 func (s *suite) world(n int) World {
 	w := World{Scopes: s.h.Scopes, PageSize: 2}
 	for i := range 2 * n {
-		w.Instances = append(w.Instances, Thing{ID: s.h.ID(i + 1), Name: fmt.Sprintf("box-%d", i+1), Scope: s.h.Scopes[i/n], Tags: map[string]string{"team": "nlp"}})
+		t := Thing{Kind: guard.Instance, ID: s.h.ID(i + 1), Name: fmt.Sprintf("box-%d", i+1), Scope: s.h.Scopes[i*len(s.h.Scopes)/(2*n)], GPUs: 2}
+		if !s.h.NoTags {
+			t.Tags = map[string]string{"team": "nlp"}
+		}
+		if s.h.Currency != "" {
+			t.Price = guard.MustMoney("2.50 " + s.h.Currency)
+		}
+		w.Instances = append(w.Instances, t)
 	}
 	return w
+}
+
+// releasable is a world whose first instance can be released as it is.
+func (s *suite) releasable(n int) World {
+	s.Helper()
+	w := s.world(n)
+	if p, _ := s.open(w); p.Truths().StopFirst {
+		w.Instances[0].Stopped = true
+	}
+	return w
+}
+
+// skip skips what the adapter or its harness does not have.
+func (s *suite) skip(what string) {
+	s.Helper()
+	s.Skip("not here: " + what)
 }
 
 // open makes a provider on a world, with the wire in between.
@@ -181,24 +270,40 @@ func (s *suite) id(w World, i int) guard.ResourceID {
 
 func (s *suite) list(p providers.Provider, scopes ...string) providers.Inventory {
 	s.Helper()
-	inv, err := p.List(s.ctx(), providers.Query{Kinds: []guard.Kind{guard.Instance}, Scopes: scopes})
+	return s.query(p, providers.Query{Kinds: []guard.Kind{guard.Instance}, Scopes: scopes})
+}
+
+func (s *suite) listKinds(p providers.Provider, kinds ...guard.Kind) providers.Inventory {
+	s.Helper()
+	return s.query(p, providers.Query{Kinds: kinds})
+}
+
+func (s *suite) query(p providers.Provider, q providers.Query) providers.Inventory {
+	s.Helper()
+	inv, err := p.List(s.ctx(), q)
 	if err != nil {
 		s.Fatalf("List: %v", err)
 	}
 	return inv
 }
 
-// scope is the one result of a scope.
+// scope is the one result of a scope for instances.
 func (s *suite) scope(inv providers.Inventory, scope string) providers.ScopeResult {
+	s.Helper()
+	return s.kindIn(inv, guard.Instance, scope)
+}
+
+// kindIn is the one result of a scope for a kind.
+func (s *suite) kindIn(inv providers.Inventory, kind guard.Kind, scope string) providers.ScopeResult {
 	s.Helper()
 	var found []providers.ScopeResult
 	for _, r := range inv.Results {
-		if r.Scope == scope && r.Kind == guard.Instance {
+		if r.Scope == scope && r.Kind == kind {
 			found = append(found, r)
 		}
 	}
 	if len(found) != 1 {
-		s.Fatalf("%d results for instances in %s, want one", len(found), scope)
+		s.Fatalf("%d results for %ss in %s, want one", len(found), kind, scope)
 	}
 	return found[0]
 }
@@ -222,93 +327,3 @@ func (w World) idsIn(scope string) []string {
 	slices.Sort(ids)
 	return ids
 }
-
-// wire counts requests and makes some go wrong.
-type wire struct {
-	next     http.RoundTripper
-	classify func(*http.Request, []byte) Op
-
-	mu    sync.Mutex
-	seen  []Op
-	fault func(op Op, n int, r *http.Request) (*http.Response, error, bool)
-}
-
-// RoundTrip implements http.RoundTripper.
-func (x *wire) RoundTrip(r *http.Request) (*http.Response, error) {
-	var body []byte
-	if r.Body != nil {
-		var err error
-		if body, err = io.ReadAll(r.Body); err != nil {
-			return nil, err
-		}
-		r.Body.Close()
-	}
-	op := x.classify(r, body)
-	x.mu.Lock()
-	n := 1
-	for _, o := range x.seen {
-		if o == op {
-			n++
-		}
-	}
-	x.seen = append(x.seen, op)
-	fault := x.fault
-	x.mu.Unlock()
-	r = r.Clone(r.Context())
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	if fault != nil {
-		if resp, err, hit := fault(op, n, r); hit {
-			return resp, err
-		}
-	}
-	return x.next.RoundTrip(r)
-}
-
-// on lets calls of one sort be answered by f; the n-th of each scope is told.
-func (x *wire) on(call string, f func(n int, r *http.Request) (*http.Response, error)) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.seen = nil
-	x.fault = func(op Op, n int, r *http.Request) (*http.Response, error, bool) {
-		if op.Call != call && call != "" {
-			return nil, nil, false
-		}
-		resp, err := f(n, r)
-		return resp, err, resp != nil || err != nil
-	}
-}
-
-// calls is how many requests of one sort there were; "" is any.
-func (x *wire) calls(call string) int {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	n := 0
-	for _, o := range x.seen {
-		if call == "" || o.Call == call {
-			n++
-		}
-	}
-	return n
-}
-
-// reply is a canned answer.
-func reply(r *http.Request, status int, body string, header ...string) (*http.Response, error) {
-	h := http.Header{"Content-Type": {"application/json"}}
-	for i := 0; i+1 < len(header); i += 2 {
-		h.Set(header[i], header[i+1])
-	}
-	return &http.Response{
-		StatusCode: status, Status: fmt.Sprintf("%d %s", status, http.StatusText(status)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: h, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r,
-	}, nil
-}
-
-// timeOut is what net/http gives where no reply came in time.
-type timeOut struct{}
-
-func (timeOut) Error() string   { return "i/o timeout" }
-func (timeOut) Timeout() bool   { return true }
-func (timeOut) Temporary() bool { return true }
-
-// quick bounds a test whose adapter sleeps between tries although it must not.
-const quick = 5 * time.Second

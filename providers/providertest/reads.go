@@ -16,33 +16,14 @@ import (
 	"guard/providers"
 )
 
-func (s *suite) truths() {
-	p, _ := s.open(s.world(1))
-	t := p.Truths()
-	if t.Granularity < 0 || t.Minimum < 0 || t.ReleaseLead < 0 || t.CallsPerSecond < 0 {
-		s.Errorf("a negative truth: %+v", t)
-	}
-	switch t.Stop {
-	case guard.StopSavesNothing, guard.StopSavesCompute, guard.StopSavesAll, guard.StopUnsupported:
-	default:
-		s.Errorf("Stop is %q", t.Stop)
-	}
-	if t.PriceUnit != "machine" && t.PriceUnit != "gpu" {
-		s.Errorf("PriceUnit is %q", t.PriceUnit)
-	}
-	if t.ReclaimShows == "" {
-		s.Error("ReclaimShows says nothing")
-	}
-	if _, ok := p.(providers.Stopper); ok == (t.Stop == guard.StopUnsupported) {
-		s.Logf("Stopper: %t, Truths.Stop: %s", ok, t.Stop)
-	}
-}
-
 func (s *suite) identity() {
-	p, _ := s.open(s.world(1))
+	p, x := s.open(s.world(1))
 	id, err := p.Identity(s.ctx())
 	if err != nil || id.ID == "" {
 		s.Fatalf("Identity = %+v, %v", id, err)
+	}
+	if x.calls("") == 0 && id.Strong {
+		s.Errorf("nobody was asked, and it is taken for certain: %+v", id)
 	}
 	if again, err := p.Identity(s.ctx()); err != nil || again != id {
 		s.Errorf("the second time it is %+v, %v", again, err)
@@ -51,8 +32,11 @@ func (s *suite) identity() {
 
 func (s *suite) listAll() {
 	w := s.world(5) // three pages a scope, the last one short
-	p, _ := s.open(w)
+	p, x := s.open(w)
 	inv := s.list(p)
+	if n := len(x.texts(List)); n == 0 || !s.h.Unpaged && n < 3*len(w.Scopes) {
+		s.Errorf("%d different requests are classified as %q, for %d scopes with three pages or more", n, List, len(w.Scopes))
+	}
 	for _, scope := range w.Scopes {
 		r := s.scope(inv, scope)
 		if r.Err != nil {
@@ -62,19 +46,36 @@ func (s *suite) listAll() {
 			s.Errorf("%s holds %v, want %v", scope, got, want)
 		}
 		for _, x := range r.Resources {
-			if x.ID.Kind != guard.Instance || x.ID.Account == "" || x.State != guard.StateRunning || x.Bills != guard.Yes || x.Tags["team"] != "nlp" {
+			if x.ID.Kind != guard.Instance || x.ID.Account == "" || x.State != guard.StateRunning || x.Bills != guard.Yes || !s.h.NoTags && x.Tags["team"] != "nlp" {
 				s.Errorf("a running instance came as %+v", x)
 			}
+			s.priced(x)
 		}
 	}
 	w = s.world(4) // the last page is full
 	p, _ = s.open(w)
-	if r := s.scope(s.list(p), w.Scopes[0]); r.Err != nil || len(r.Resources) != 4 {
-		s.Errorf("four in pages of two: %d, %v", len(r.Resources), r.Err)
+	if r := s.scope(s.list(p), w.Scopes[0]); r.Err != nil || !slices.Equal(idsOf(r.Resources), w.idsIn(w.Scopes[0])) {
+		s.Errorf("a full last page: %d, %v", len(r.Resources), r.Err)
+	}
+}
+
+// priced sees that a running instance of two GPUs costs what the whole machine does,
+// whatever unit the API tells.
+func (s *suite) priced(x guard.Resource) {
+	s.Helper()
+	if s.h.Currency == "" {
+		return
+	}
+	want := guard.MustMoney("2.50 " + s.h.Currency)
+	if got, ok := x.Rate.Hourly(); !ok || !got.Round().Equal(want) || x.GPUs != 2 {
+		s.Errorf("%s: %d GPUs for %s an hour, want 2 for %s", x.ID, x.GPUs, x.Rate, want)
 	}
 }
 
 func (s *suite) listScopes() {
+	if len(s.h.Scopes) == 1 {
+		s.skip("scopes")
+	}
 	w := s.world(2)
 	p, _ := s.open(w)
 	inv := s.list(p, w.Scopes[1])
@@ -140,41 +141,43 @@ func html(r *http.Request, status int) (*http.Response, error) {
 
 func (s *suite) failedPages() {
 	w := s.world(5)
-	for name, answer := range broken {
-		for _, page := range []int{1, 2, 3} {
+	instances := providers.Query{Kinds: []guard.Kind{guard.Instance}, Scopes: w.Scopes[:1]}
+	p, x := s.open(w)
+	if _, err := p.List(s.ctx(), instances); err != nil {
+		s.Fatal(err)
+	}
+	for page, text := range x.texts(List) {
+		for name, answer := range broken {
 			p, x := s.open(w)
-			failing := false // from that page on, for retries come as new requests
-			x.on(List, func(n int, r *http.Request) (*http.Response, error) {
-				if failing = failing || n == page; failing {
-					return answer(r)
-				}
-				return nil, nil
-			})
-			inv, err := p.List(s.ctx(), providers.Query{Kinds: []guard.Kind{guard.Instance}, Scopes: w.Scopes[:1]})
+			came := x.only(text, answer)
+			inv, err := p.List(s.ctx(), instances)
+			if !came() {
+				s.Fatal("no two listings make the same requests")
+			}
 			if err != nil {
 				continue // as a whole: fine too
 			}
 			if r := s.scope(inv, w.Scopes[0]); r.Err == nil {
-				s.Errorf("page %d is %s: a complete list of %d", page, name, len(r.Resources))
+				s.Errorf("page %d is %s: a complete list of %d", page+1, name, len(r.Resources))
 			}
 		}
 	}
 }
 
 func (s *suite) failedScope() {
+	if len(s.h.Scopes) == 1 {
+		s.skip("scopes")
+	}
 	w := s.world(2)
 	for name, answer := range broken {
 		p, x := s.open(w)
-		x.on("", func(int, *http.Request) (*http.Response, error) { return nil, nil })
-		x.mu.Lock()
-		x.fault = func(op Op, _ int, r *http.Request) (*http.Response, error, bool) {
-			if op.Call != List || op.Scope != w.Scopes[1] {
+		x.fault = func(q request, _ int, r *http.Request) (*http.Response, error, bool) {
+			if q.Call != List || q.Scope != w.Scopes[1] {
 				return nil, nil, false
 			}
 			resp, err := answer(r)
 			return resp, err, true
 		}
-		x.mu.Unlock()
 		inv := s.list(p)
 		if good := s.scope(inv, w.Scopes[0]); good.Err != nil || len(good.Resources) != 2 {
 			s.Errorf("%s in the other scope: %d resources, %v", name, len(good.Resources), good.Err)
@@ -188,6 +191,10 @@ func (s *suite) failedScope() {
 func (s *suite) getOrder() {
 	w := s.world(3)
 	p, _ := s.open(w)
+	missing := guard.VerdictAbsent
+	if !p.Truths().HasGet {
+		missing = guard.VerdictUnknown // one listing proves no absence
+	}
 	nobody := guard.ResourceID{Account: "conformance", Kind: guard.Instance, Scope: w.Scopes[0], ID: s.h.ID(9999)}
 	ask := []guard.ResourceID{s.id(w, 4), nobody, s.id(w, 0), s.id(w, 4), s.id(w, 2)}
 	got := p.Get(s.ctx(), ask...)
@@ -197,7 +204,7 @@ func (s *suite) getOrder() {
 	for i, l := range got {
 		want := guard.VerdictFound
 		if ask[i] == nobody {
-			want = guard.VerdictAbsent
+			want = missing
 		}
 		if l.ID != ask[i] || l.Verdict != want {
 			s.Errorf("lookup %d of %s is %s of %s: %v", i, ask[i], l.Verdict, l.ID, l.Err)
@@ -214,9 +221,10 @@ func (s *suite) getOrder() {
 func (s *suite) getFails() {
 	w := s.world(1)
 	ask := []guard.ResourceID{s.id(w, 0), s.id(w, 1)}
+	call := s.asked(Get)
 	for name, answer := range broken {
 		p, x := s.open(w)
-		x.on(Get, func(_ int, r *http.Request) (*http.Response, error) { return answer(r) })
+		x.on(call, func(_ int, r *http.Request) (*http.Response, error) { return answer(r) })
 		got := p.Get(s.ctx(), ask...)
 		if len(got) != 2 {
 			s.Fatalf("%s: %d lookups", name, len(got))
@@ -228,7 +236,7 @@ func (s *suite) getFails() {
 		}
 	}
 	p, x := s.open(w)
-	x.on(Get, func(_ int, r *http.Request) (*http.Response, error) { return reply(r, 404, "{}") })
+	x.on(call, func(_ int, r *http.Request) (*http.Response, error) { return reply(r, 404, "{}") })
 	for _, l := range p.Get(s.ctx(), ask...) {
 		if l.Verdict == guard.VerdictAbsent && !s.h.NotFoundIsAbsent {
 			s.Error("a bare 404 became absent")
@@ -236,9 +244,44 @@ func (s *suite) getFails() {
 	}
 }
 
+// notFound sees that the API's own word for what it does not have counts, from the API
+// alone: not with the status of a failure, and not for a release that a proxy answered.
+func (s *suite) notFound() {
+	if s.h.NotFound == nil {
+		s.skip("an answer of its own for what is not there")
+	}
+	w := s.releasable(1)
+	own := func(call string, instead int) func(int, *http.Request) (*http.Response, error) {
+		status, body := s.h.NotFound(call)
+		if instead != 0 {
+			status = instead
+		}
+		return func(_ int, r *http.Request) (*http.Response, error) { return reply(r, status, body) }
+	}
+	p, x := s.open(w)
+	x.on(Get, own(Get, 0))
+	if l := p.Get(s.ctx(), s.id(w, 0))[0]; l.Verdict != guard.VerdictAbsent || l.Err != nil {
+		s.Errorf("Get: %s, %v", l.Verdict, l.Err)
+	}
+	for _, status := range []int{401, 403, 429, 500, 503} {
+		x.on(Get, own(Get, status))
+		if l := p.Get(s.ctx(), s.id(w, 0))[0]; l.Verdict != guard.VerdictUnknown || l.Err == nil {
+			s.Errorf("Get, told with status %d: %s, %v", status, l.Verdict, l.Err)
+		}
+	}
+	x.on(Release, own(Release, 0))
+	if err := p.Release(s.ctx(), s.id(w, 0), providers.ReleaseOptions{Token: "conformance"}); err != nil {
+		s.Errorf("Release: %v", err)
+	}
+	x.on(Release, func(_ int, r *http.Request) (*http.Response, error) { return reply(r, 404, "{}") })
+	if err := p.Release(s.ctx(), s.id(w, 0), providers.ReleaseOptions{Token: "conformance"}); err == nil && !s.h.NotFoundIsAbsent {
+		s.Error("a release that met a bare 404 is taken for accepted")
+	}
+}
+
 func (s *suite) oddFields() {
 	if len(s.h.Odd) == 0 {
-		s.Skip("the harness has no odd servers")
+		s.skip("odd servers")
 	}
 	for name, rt := range s.h.Odd {
 		p, _ := s.on(rt)
@@ -290,9 +333,13 @@ func (s *suite) sane(name string, x guard.Resource) {
 }
 
 func (s *suite) badReplies() {
+	call := s.asked(Identity)
+	if call == "" {
+		s.skip("a call that tells who it is")
+	}
 	for name, answer := range broken {
 		p, x := s.open(s.world(1))
-		x.on(Identity, func(_ int, r *http.Request) (*http.Response, error) { return answer(r) })
+		x.on(call, func(_ int, r *http.Request) (*http.Response, error) { return answer(r) })
 		if id, err := p.Identity(s.ctx()); err == nil {
 			s.Errorf("%s: Identity = %+v", name, id)
 		}
@@ -309,7 +356,11 @@ func (s *suite) readsRepeated() {
 	ctx, cancel := context.WithTimeout(s.ctx(), quick)
 	defer cancel()
 	start := time.Now()
-	for _, call := range []string{Identity, List, Get} {
+	for _, read := range []string{Identity, List, Get} {
+		call := s.asked(read)
+		if call == "" {
+			continue
+		}
 		p, x := s.open(w)
 		x.on(call, func(n int, r *http.Request) (*http.Response, error) {
 			if n == 1 {
@@ -317,21 +368,34 @@ func (s *suite) readsRepeated() {
 			}
 			return nil, nil
 		})
-		if err := s.read(ctx, p, w, call); err != nil {
-			s.Errorf("%s after one 500: %v", call, err)
+		if err := s.read(ctx, p, w, read); err != nil {
+			s.Errorf("%s after one 500: %v", read, err)
 		}
 		p, x = s.open(w)
 		x.on(call, func(_ int, r *http.Request) (*http.Response, error) { return reply(r, 500, "") })
-		if err := s.read(ctx, p, w, call); !errors.Is(err, guard.ErrUnavailable) {
-			s.Errorf("%s after 500 for ever: %v", call, err)
+		if err := s.read(ctx, p, w, read); !errors.Is(err, guard.ErrUnavailable) {
+			s.Errorf("%s after 500 for ever: %v", read, err)
 		}
 		if n := x.calls(call); n > 5 {
-			s.Errorf("%s was tried %d times", call, n)
+			s.Errorf("%s was tried %d times", read, n)
 		}
 	}
 	if d := time.Since(start); d >= quick {
 		s.Errorf("it took %s: an adapter must not sleep between tries", d)
 	}
+}
+
+// asked is the sort of request that a call is made of on the wire: an identity may be
+// read by some other call, or be a key's fingerprint ("": none is made), and a get by a
+// listing.
+func (s *suite) asked(call string) string {
+	s.Helper()
+	w := s.releasable(1)
+	p, x := s.open(w)
+	if err := s.do(s.ctx(), p, w, call); err != nil {
+		s.Fatalf("%s: %v", call, err)
+	}
+	return x.asked(call)
 }
 
 // read makes one read of a sort in the first scope and gives its error.

@@ -37,7 +37,7 @@ func (s *suite) watching() (providers.SignalSource, *wire, Watched, World) {
 	w := s.world(2)
 	p, _ := s.open(w)
 	if _, ok := p.(providers.SignalSource); !ok {
-		s.Skip("the adapter tells no signals")
+		s.skip("signals")
 	}
 	if s.h.Watched == nil {
 		s.Fatal("the adapter is a SignalSource: its harness needs Watched")
@@ -177,7 +177,7 @@ func (s *suite) signalsFail() {
 func (s *suite) oddSignals() {
 	_, _, at, w := s.watching()
 	if len(s.h.OddSignals) == 0 {
-		s.Skip("the harness has no odd servers")
+		s.skip("odd servers")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.h.OddSignals)) {
 		s.Run(name, func(t *testing.T) {

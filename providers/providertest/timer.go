@@ -20,7 +20,7 @@ func (s *suite) armer() (providers.TTLArmer, *wire, World, time.Time) {
 	p, x := s.open(w)
 	a, ok := p.(providers.TTLArmer)
 	if !ok {
-		s.Skip("the adapter has no timers")
+		s.skip("timers")
 	}
 	inv := s.list(p)
 	now := inv.ServerTime

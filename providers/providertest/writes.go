@@ -25,11 +25,15 @@ var statuses = map[int]error{
 }
 
 func (s *suite) statusKinds() {
-	w := s.world(1)
-	for status, kind := range statuses {
-		for _, call := range []string{Identity, List, Get, Release} {
+	w := s.releasable(1)
+	for _, call := range []string{Identity, List, Get, Release} {
+		asked := s.asked(call)
+		if asked == "" {
+			continue
+		}
+		for status, kind := range statuses {
 			p, x := s.open(w)
-			x.on(call, func(_ int, r *http.Request) (*http.Response, error) { return reply(r, status, "{}") })
+			x.on(asked, func(_ int, r *http.Request) (*http.Response, error) { return reply(r, status, "{}") })
 			err := s.do(s.ctx(), p, w, call)
 			if !errors.Is(err, kind) {
 				s.Errorf("%s answered %d: %v, want %v", call, status, err, kind)
@@ -49,19 +53,19 @@ func (s *suite) do(ctx context.Context, p providers.Provider, w World, call stri
 	case Release:
 		return p.Release(ctx, id, providers.ReleaseOptions{Token: "conformance"})
 	case Stop:
-		if c, ok := p.(providers.Stopper); ok {
+		if c, ok := p.(providers.Stopper); ok && p.Truths().Stop != guard.StopUnsupported {
 			return c.Stop(ctx, id)
 		}
-		s.Skip("the adapter cannot stop")
+		s.skip("a stop")
 	case Tag:
 		if c, ok := p.(providers.Tagger); ok {
 			return c.Tag(ctx, id, map[string]string{guard.TagLease: "L-1"})
 		}
-		s.Skip("the adapter cannot tag")
+		s.skip("tags to write")
 	case Protection, Unprotect:
 		c, ok := p.(providers.Protector)
 		if !ok {
-			s.Skip("the adapter knows no protection")
+			s.skip("protection")
 		}
 		if call == Unprotect {
 			return c.Unprotect(ctx, id)
@@ -73,7 +77,7 @@ func (s *suite) do(ctx context.Context, p providers.Provider, w World, call stri
 }
 
 func (s *suite) waits() {
-	w := s.world(1)
+	w := s.releasable(1)
 	tests := []struct {
 		name   string
 		status int
@@ -92,15 +96,16 @@ func (s *suite) waits() {
 			continue
 		}
 		for _, call := range []string{List, Get, Release} {
+			asked := s.asked(call)
 			p, x := s.open(w)
-			x.on(call, func(_ int, r *http.Request) (*http.Response, error) {
+			x.on(asked, func(_ int, r *http.Request) (*http.Response, error) {
 				return reply(r, tt.status, tt.body, tt.header...)
 			})
 			err := s.do(s.ctx(), p, w, call)
 			if d, _ := guard.RetryAfter(err); d != tt.want || !errors.Is(err, statuses[tt.status]) {
 				s.Errorf("%s, wait told by %s: %v, asks to wait %s, want %s", call, tt.name, err, d, tt.want)
 			}
-			if n := x.calls(call); n != 1 {
+			if n := x.calls(asked); n != 1 {
 				s.Errorf("%s, wait told by %s: %d calls, want one", call, tt.name, n)
 			}
 		}
@@ -108,28 +113,93 @@ func (s *suite) waits() {
 }
 
 func (s *suite) release() {
-	w := s.world(1)
+	w := s.releasable(1)
 	p, x := s.open(w)
 	nobody := guard.ResourceID{Account: "conformance", Kind: guard.Instance, Scope: w.Scopes[0], ID: s.h.ID(9999)}
 	for i, id := range []guard.ResourceID{s.id(w, 0), s.id(w, 0), nobody} {
-		if err := p.Release(s.ctx(), id, providers.ReleaseOptions{Token: "conformance"}); err != nil {
+		if err := s.end(p, id); err != nil {
 			s.Errorf("release %d, of %s: %v", i+1, id, err)
 		}
 	}
 	if n := x.calls(Unprotect); n != 0 {
 		s.Errorf("%d calls lifted a protection", n)
 	}
-	l := p.Get(s.ctx(), s.id(w, 0))[0]
-	if l.Verdict == guard.VerdictUnknown || l.Verdict == guard.VerdictFound && l.Resource.State != guard.StateReleasing && l.Resource.State != guard.StateGone {
-		s.Errorf("afterwards it is %s, %s: %v", l.Verdict, l.Resource.State, l.Err)
-	}
+	s.ending(p, s.id(w, 0))
 	if l := p.Get(s.ctx(), s.id(w, 1))[0]; l.Verdict != guard.VerdictFound || l.Resource.State != guard.StateRunning {
 		s.Errorf("its neighbour is %s, %s", l.Verdict, l.Resource.State)
 	}
 }
 
-func (s *suite) writesOnce() {
+func (s *suite) end(p providers.Provider, id guard.ResourceID) error {
+	return p.Release(s.ctx(), id, providers.ReleaseOptions{Token: "conformance"})
+}
+
+// ending sees that what was released is going or gone, by a read or, where there is
+// none, a complete listing.
+func (s *suite) ending(p providers.Provider, id guard.ResourceID) {
+	s.Helper()
+	l := p.Get(s.ctx(), id)[0]
+	going := l.Verdict == guard.VerdictFound && (l.Resource.State == guard.StateReleasing || l.Resource.State == guard.StateGone)
+	switch {
+	case going, l.Verdict == guard.VerdictAbsent:
+	case l.Verdict == guard.VerdictUnknown && !p.Truths().HasGet:
+		if r := s.kindIn(s.listKinds(p, id.Kind), id.Kind, id.Scope); r.Err != nil || slices.Contains(idsOf(r.Resources), id.ID) {
+			s.Errorf("afterwards %s is listed, or it cannot be told: %v", id, r.Err)
+		}
+	default:
+		s.Errorf("afterwards %s is %s, %s: %v", id, l.Verdict, l.Resource.State, l.Err)
+	}
+}
+
+// most releases until what must be stopped first is.
+const untilStopped = 10
+
+// stopFirst sees that what runs is stopped, once, and refused with a wait until it is;
+// and that a stop which failed is never taken for a release.
+func (s *suite) stopFirst() {
 	w := s.world(1)
+	p, x := s.open(w)
+	if !p.Truths().StopFirst {
+		s.skip("a stop that must come first")
+	}
+	id := s.id(w, 0)
+	refused := 0
+	for ; ; refused++ {
+		err := s.end(p, id)
+		if err == nil {
+			break
+		}
+		if _, wait := guard.RetryAfter(err); !errors.Is(err, guard.ErrConflict) || !wait {
+			s.Fatalf("release %d: %v, want %v with a wait", refused+1, err, guard.ErrConflict)
+		}
+		if refused == untilStopped {
+			s.Fatalf("still refused: %v", err)
+		}
+	}
+	if refused == 0 {
+		s.Error("what runs was released at once")
+	}
+	if n := x.calls(Stop); n != 1 {
+		s.Errorf("%d stops were sent, want one", n)
+	}
+	s.ending(p, id)
+	if l := p.Get(s.ctx(), s.id(w, 1))[0]; l.Verdict != guard.VerdictFound || l.Resource.State != guard.StateRunning {
+		s.Errorf("its neighbour is %s, %s", l.Verdict, l.Resource.State)
+	}
+	for name, answer := range broken {
+		p, x := s.open(w)
+		x.on(Stop, func(_ int, r *http.Request) (*http.Response, error) { return answer(r) })
+		err := s.end(p, id)
+		if n := x.calls(Stop); err == nil || n > 1 {
+			s.Errorf("a stop that met %s: %v, sent %d times", name, err, n)
+		}
+		if l := p.Get(s.ctx(), id)[0]; l.Verdict != guard.VerdictFound || l.Resource.State != guard.StateRunning {
+			s.Errorf("a stop that met %s: it is %s, %s", name, l.Verdict, l.Resource.State)
+		}
+	}
+}
+
+func (s *suite) writesOnce() {
 	tests := []struct {
 		name      string
 		answer    func(r *http.Request) (*http.Response, error)
@@ -149,6 +219,10 @@ func (s *suite) writesOnce() {
 		for _, call := range []string{Release, Stop, Tag} {
 			s.Run(call+" meets "+tt.name, func(t *testing.T) {
 				sub := &suite{T: t, h: s.h}
+				w := sub.world(1)
+				if call == Release {
+					w = sub.releasable(1)
+				}
 				p, x := sub.open(w)
 				x.on(call, func(_ int, r *http.Request) (*http.Response, error) { return tt.answer(r) })
 				err := sub.do(sub.ctx(), p, w, call)
@@ -164,7 +238,10 @@ func (s *suite) writesOnce() {
 }
 
 func (s *suite) protection() {
-	w := s.world(1)
+	if s.h.NoProtection {
+		s.skip("protection")
+	}
+	w := s.releasable(1)
 	w.Instances[0].Protected = true
 	p, x := s.open(w)
 	err := p.Release(s.ctx(), s.id(w, 0), providers.ReleaseOptions{Token: "conformance"})
@@ -174,7 +251,7 @@ func (s *suite) protection() {
 	if n := x.calls(Unprotect); n != 0 {
 		s.Errorf("%d calls lifted the protection unasked", n)
 	}
-	if l := p.Get(s.ctx(), s.id(w, 0))[0]; l.Verdict != guard.VerdictFound || l.Resource.State != guard.StateRunning || l.Resource.ReleaseProtected == guard.No {
+	if l := p.Get(s.ctx(), s.id(w, 0))[0]; l.Verdict != guard.VerdictFound || l.Resource.State == guard.StateReleasing || l.Resource.State == guard.StateGone || l.Resource.ReleaseProtected == guard.No {
 		s.Errorf("afterwards it is %s, %s, protected: %s", l.Verdict, l.Resource.State, l.Resource.ReleaseProtected)
 	}
 	c, ok := p.(providers.Protector)
@@ -223,12 +300,15 @@ func (s *suite) tag() {
 }
 
 func (s *suite) cancelled() {
-	w := s.world(1)
+	w := s.releasable(1)
 	p, x := s.open(w)
 	x.on("", func(int, *http.Request) (*http.Response, error) { return nil, nil })
 	ctx, cancel := context.WithCancel(s.ctx())
 	cancel()
 	for _, call := range []string{Identity, List, Get, Release} {
+		if s.asked(call) == "" {
+			continue
+		}
 		err := s.do(ctx, p, w, call)
 		if !errors.Is(err, context.Canceled) || errors.Is(err, guard.ErrUncertain) {
 			s.Errorf("%s: %v", call, err)
@@ -245,7 +325,7 @@ func (s *suite) cancelled() {
 // secrets puts canaries wherever a reply has room and looks into every error and
 // every answer.
 func (s *suite) secrets() {
-	w := s.world(1)
+	w := s.releasable(1)
 	w.Canary = canary
 	p, _ := s.open(w)
 	inv := s.list(p)
@@ -290,7 +370,7 @@ func (s *suite) concurrent() {
 				s.Error(err)
 			}
 			inv, err := p.List(s.ctx(), providers.Query{Kinds: []guard.Kind{guard.Instance}})
-			if err != nil || len(inv.Results) != 2 {
+			if err != nil || len(inv.Results) != len(w.Scopes) {
 				s.Errorf("%d results, %v", len(inv.Results), err)
 			}
 			if l := p.Get(s.ctx(), s.id(w, 1))[0]; l.Verdict != guard.VerdictFound {
