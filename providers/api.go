@@ -2,6 +2,7 @@ package providers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,10 @@ type API struct {
 	Base string
 	// Sign puts the credentials into a request's headers; nil for none.
 	Sign func(*http.Request) error
+	// Kind, where set, tells the error kind of a reply that is not a success by its body,
+	// where that says more than the status does; nil leaves it to the status. So a 404
+	// that is not the API's own becomes guard.ErrBadReply.
+	Kind func(status int, body []byte) error
 }
 
 // Get reads: out is filled from the reply. The path is given in its segments,
@@ -49,7 +54,7 @@ func (a API) Call(ctx context.Context, method string, query url.Values, in, out 
 	// The transport decided on read or write by req, whose context StatusError
 	// must see.
 	resp.Request = req
-	if err := StatusError(resp, body); err != nil {
+	if err := a.refusal(resp, body); err != nil {
 		return err
 	}
 	if out == nil {
@@ -59,6 +64,14 @@ func (a API) Call(ctx context.Context, method string, query url.Values, in, out 
 		return badReply(req, resp.StatusCode, what)
 	}
 	return nil
+}
+
+// refusal is the error of a response that is not a success; nil for a success.
+func (a API) refusal(resp *http.Response, body []byte) error {
+	if kind := KindOf(resp.StatusCode); kind != nil && a.Kind != nil {
+		return statusError(resp, body, cmp.Or(a.Kind(resp.StatusCode, body), kind))
+	}
+	return StatusError(resp, body)
 }
 
 func (a API) request(ctx context.Context, method string, query url.Values, in any, path []string) (*http.Request, error) {

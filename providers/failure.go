@@ -92,6 +92,11 @@ func StatusError(resp *http.Response, body []byte) error {
 	if kind == nil {
 		return nil
 	}
+	return statusError(resp, body, kind)
+}
+
+// statusError is the error of a response, of a kind that the status or the body tells.
+func statusError(resp *http.Response, body []byte, kind error) error {
 	e := &CallError{Status: resp.StatusCode, What: says[kind], kinds: []error{kind}}
 	read := true
 	if resp.Request != nil {
