@@ -65,6 +65,10 @@ const (
 	Summary       Basis = "summary"
 )
 
+// Heartbeat is the source of a sample that tells one thing: that a job said at that time
+// that it works. It is no sample of the machine.
+const Heartbeat = "heartbeat"
+
 // Sample is what one source tells of an instance's work over one interval. Its numbers
 // are as they were told: what is absurd in them is judged later (policy/activity).
 type Sample struct {

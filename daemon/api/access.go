@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -122,7 +123,17 @@ func within(c Caller, id, verb string) error {
 	if id == "" {
 		return faultf(guard.ErrPermission, "this token is for %s only, and %s is about more than that", c.Scope, verb)
 	}
-	return faultf(guard.ErrPermission, "this token is for %s only: it may not %s %s", c.Scope, verb, clip(id))
+	return faultf(guard.ErrPermission, "this token is for %s only: it may not %s %s", c.Scope, cmp.Or(verbs[verb], verb), clip(id))
+}
+
+// verbs are what operations are called whose own names are none.
+var verbs = map[string]string{
+	"agent/samples":   "send samples of",
+	"agent/heartbeat": "say that a job runs on",
+	"why":             "ask about",
+	"log":             "read the journal of",
+	"egress/show":     "see the traffic of",
+	"egress/estimate": "estimate the traffic of",
 }
 
 // signed is an entry of the journal with who calls.

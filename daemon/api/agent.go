@@ -50,7 +50,6 @@ func (s *server) samples(ctx context.Context, at guard.Instant, in wire.AgentReq
 	out.Skew = skew.Seconds()
 	fresh, counts := s.agents.fresh(id.Key(), in.Samples)
 	batch := s.usable(fresh, skew, at, &counts)
-	s.agents.working(id.Key(), batch)
 	if err := s.push(ctx, at, id, batch, &counts); err != nil {
 		return out, err
 	}
@@ -205,24 +204,11 @@ func (s *server) heartbeat(ctx context.Context, at guard.Instant, in wire.Heartb
 	return out, s.beat(ctx, at, id)
 }
 
-// beat puts a heartbeat among the samples of a box. Where an agent samples it, the next
-// samples carry it. Where another source does, it stands right behind the newest of
-// theirs: that source may tell late, and what is older than a sample that was taken in is
-// not taken in any more. Where nothing does, nothing is judged idle either.
+// beat notes that a job works on a box: whoever samples it, what it tells next carries it.
 func (s *server) beat(ctx context.Context, at guard.Instant, id guard.ResourceID) error {
-	if s.agents.beat(id.Key(), at) || s.Signals.Push == nil || s.Signals.Activity == nil {
+	s.agents.beat(id.Key(), at)
+	if s.Signals.Push == nil {
 		return nil
 	}
-	state, ok := s.Signals.Activity(id)
-	if !ok {
-		return nil
-	}
-	x := guard.Sample{At: state.At.Add(time.Second), Interval: time.Second, Basis: guard.Instantaneous, Source: "heartbeat", HeartbeatAge: guard.Known(0)}
-	if at.Wall.Sub(x.At).Abs() > mostInterval {
-		x.At = at.Wall
-	}
-	if err := s.Signals.Push(ctx, at, id, []guard.Sample{x}); err != nil && !errors.Is(err, guard.ErrInvalid) {
-		return err
-	}
-	return nil
+	return s.Signals.Push(ctx, at, id, []guard.Sample{{At: at.Wall, Interval: time.Second, Basis: guard.Instantaneous, Source: guard.Heartbeat, HeartbeatAge: guard.Known(0)}})
 }

@@ -16,8 +16,6 @@ const (
 	// mostStreams is how many runs of one agent are told apart: what waited on its disk
 	// belongs to an earlier one.
 	mostStreams = 8
-	// sampling is how long after its last samples an agent still counts as there.
-	sampling = 3 * time.Minute
 )
 
 // agents is what the API knows of the agents on the boxes. It is lost with the process
@@ -106,30 +104,11 @@ func (a *agents) took(key string, now time.Time, in wire.AgentRequest, report wi
 	seen.streams = seen.streams[max(0, len(seen.streams)-mostStreams):]
 }
 
-// beat records that a job runs there, and tells whether an agent samples the box.
-func (a *agents) beat(key string, at guard.Instant) (sampled bool) {
+// beat records that a job runs there, for people to see.
+func (a *agents) beat(key string, at guard.Instant) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	seen := a.at(key)
-	seen.beat = at
-	return at.Wall.Sub(seen.sampled) < sampling
-}
-
-// working puts the last heartbeat into samples that know of no newer one.
-func (a *agents) working(key string, batch []guard.Sample) {
-	a.mu.Lock()
-	beat := a.at(key).beat
-	a.mu.Unlock()
-	if beat.IsZero() {
-		return
-	}
-	for i, x := range batch {
-		age := x.At.Sub(beat.Wall)
-		if age < 0 || x.HeartbeatAge.OK && x.HeartbeatAge.V <= age.Seconds() {
-			continue
-		}
-		batch[i].HeartbeatAge = guard.Known(age.Seconds())
-	}
+	a.at(key).beat = at
 }
 
 // agent is what is known of the agent of a resource, as people read it; nil where none

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"guard"
 	"guard/daemon/api"
 	"guard/daemon/wire"
@@ -268,7 +270,13 @@ func TestAgentBody(t *testing.T) {
 	r := b.report(1, wire.MostSamples+1)
 	b.denied(b.sends(token, r), 400, "too many: at most 500")
 	b.denied(b.shows(token, http.MethodPost, "/agent/samples", "<html>"), 400, "invalid")
-	b.denied(b.shows(token, http.MethodPost, "/agent/samples", `{"id":"lab/i-1"}`), 400)
+	b.denied(b.shows(token, http.MethodPost, "/agent/samples", `{"id":"lab/i-1"}`), 400, "sent_at")
+	// What is wrong is told, and not all that came.
+	for _, body := range []string{"[[[[" + strings.Repeat("x", 5000), `{"id":"lab/i-1","junk":"` + strings.Repeat("x", 5000) + `"}`, "\x1f\x8b" + strings.Repeat("\x00", 5000)} {
+		if r := b.shows(token, http.MethodPost, "/agent/samples", body); r.status != 400 || len(r.body) > 1000 {
+			t.Errorf("%d, %d bytes: %.200s", r.status, len(r.body), r.body)
+		}
+	}
 	long := b.report(1, 1)
 	long.Trouble = strings.Repeat("x", 400)
 	b.denied(b.sends(token, long), 400, "trouble")
@@ -288,6 +296,15 @@ func TestAgentBody(t *testing.T) {
 	b.denied(last, 429, "throttled")
 	if last.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
+	}
+}
+
+// TestTooSlow: what comes too slowly may come again, which what is wrong may not.
+func TestTooSlow(t *testing.T) {
+	err := huma.NewError(http.StatusRequestTimeout, "request body read timeout")
+	text, _ := json.Marshal(err)
+	if err.GetStatus() != http.StatusRequestTimeout || !strings.Contains(string(text), `"kind":"unavailable"`) || !strings.Contains(string(text), "too slowly") {
+		t.Errorf("%d: %s", err.GetStatus(), text)
 	}
 }
 
@@ -370,8 +387,7 @@ func TestAgentOrders(t *testing.T) {
 }
 
 // TestHeartbeat: what runs on the box, and whoever may change its registration, says that
-// a job runs there; the agent's next samples carry it, and where another source samples
-// the box it stands behind that one's newest.
+// a job works there, and nobody else does.
 func TestHeartbeat(t *testing.T) {
 	b := leased(t)
 	p, token := b.signals()
@@ -379,34 +395,25 @@ func TestHeartbeat(t *testing.T) {
 	stranger := b.token(wire.TokenRequest{Name: "vic", Role: "viewer"}).Secret
 	b.denied(b.shows(stranger, http.MethodPost, "/agent/heartbeat", beat), 403, "ana's")
 	other := b.token(wire.TokenRequest{Name: "other", Role: "operator", Scope: "lab/i-2"}).Secret
-	b.denied(b.shows(other, http.MethodPost, "/agent/heartbeat", beat), 403, "for lab/i-2 only")
+	b.denied(b.shows(other, http.MethodPost, "/agent/heartbeat", beat), 403, "for lab/i-2 only: it may not say that a job runs on lab/i-1")
+	if len(p.samples) != 0 {
+		t.Errorf("%+v", p.samples)
+	}
 	owner := b.token(wire.TokenRequest{Name: "ana", Role: "viewer"}).Secret
-	for _, who := range []string{token, owner} {
+	for i, who := range []string{token, owner} {
+		b.pass(time.Minute)
 		if r := b.shows(who, http.MethodPost, "/agent/heartbeat", beat); r.status != http.StatusOK {
 			t.Fatalf("%d: %s", r.status, r.body)
 		}
-	}
-	if len(p.samples) != 0 {
-		t.Errorf("nothing samples the box, and yet %+v", p.samples)
-	}
-	p.state = &activity.State{At: b.at.Wall.Add(-4 * time.Minute), Source: "cloudwatch"}
-	b.shows(owner, http.MethodPost, "/agent/heartbeat", beat)
-	if len(p.samples) != 1 || !p.samples[0].At.Equal(b.at.Wall.Add(-4*time.Minute+time.Second)) || p.samples[0].HeartbeatAge != guard.Known(0) {
-		t.Errorf("%+v", p.samples)
-	}
-	p.samples = nil
-	b.pass(30 * time.Second)
-	b.taken(token, b.report(1, 2))
-	if p.samples[0].HeartbeatAge.OK || p.samples[1].HeartbeatAge != guard.Known(30) {
-		t.Errorf("a sample of before the heartbeat, and one after it: %+v", p.samples)
-	}
-	b.shows(owner, http.MethodPost, "/agent/heartbeat", beat)
-	if len(p.samples) != 2 {
-		t.Errorf("an agent samples the box, and yet %+v", p.samples)
+		if len(p.samples) != i+1 || p.samples[i].Source != guard.Heartbeat || !p.samples[i].At.Equal(b.at.Wall) {
+			t.Errorf("%+v", p.samples)
+		}
 	}
 	if g := good[wire.Show](b, "ana", http.MethodGet, "/show?id=lab/i-1", nil).Agent; g.Heartbeat == nil || !g.Heartbeat.Equal(b.at.Wall) {
 		t.Errorf("%+v", g)
 	}
+	p.err = func(guard.Sample) error { return fmt.Errorf("%w: the book is away", guard.ErrUnavailable) }
+	b.denied(b.shows(owner, http.MethodPost, "/agent/heartbeat", beat), 503, "the book is away")
 }
 
 // TestStop: a person's order to stop passes the same checks as one to release, and a stop

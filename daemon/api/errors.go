@@ -128,6 +128,9 @@ func init() {
 		switch {
 		case status == http.StatusNotFound:
 			p.Kind = wire.KindNotFound
+		case status == http.StatusRequestTimeout:
+			// Nothing is wrong with what was sent: it may be sent again, in smaller parts.
+			p.Kind, p.Message = wire.KindUnavailable, fmt.Sprintf("the request came too slowly, and was not read: it may take %s", slowest)
 		case status == http.StatusUnprocessableEntity:
 			p.Kind, p.status = wire.KindInvalid, http.StatusBadRequest
 		case status >= 400 && status < 500:
@@ -135,11 +138,24 @@ func init() {
 		}
 		for _, err := range errs {
 			if err != nil {
-				p.Details = append(p.Details, err.Error())
+				p.Details = append(p.Details, complaint(err))
 			}
 		}
 		return p
 	}
+}
+
+// complaint is one of huma's, with the value that it is about but never the whole body:
+// that may be large, or hold what is nobody's business.
+func complaint(err error) string {
+	d, ok := errors.AsType[*huma.ErrorDetail](err)
+	switch {
+	case !ok:
+		return err.Error()
+	case d.Location == "body":
+		return d.Message + " (body)"
+	}
+	return fmt.Sprintf("%s (%s: %s)", d.Message, d.Location, clip(fmt.Sprint(d.Value)))
 }
 
 // clip keeps an error readable when the value in it came from outside.

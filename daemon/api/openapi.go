@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -17,6 +18,10 @@ const scheme = "token"
 
 // roleKey tells in the description which role an operation needs.
 const roleKey = "x-guard-role"
+
+// slowest is how long the body of a request may take to come: a box behind a slow line
+// sends what has waited for an hour.
+const slowest = 20 * time.Second
 
 // describe fills in what the description says of the whole API.
 func describe(config *huma.Config) {
@@ -48,7 +53,7 @@ var (
 func (s *server) operation(method, name, summary string, needs guard.Role) huma.Operation {
 	o := huma.Operation{OperationID: name, Method: method, Path: wire.Prefix + "/" + name, Summary: summary,
 		Security: []map[string][]string{{scheme: {}}}, Extensions: map[string]any{roleKey: string(needs)},
-		MaxBodyBytes: mostBody, Responses: map[string]*huma.Response{}}
+		MaxBodyBytes: mostBody, BodyReadTimeout: slowest, Responses: map[string]*huma.Response{}}
 	body := s.body(reflect.TypeFor[wire.Error]())
 	answers := problems
 	if method == http.MethodPost {

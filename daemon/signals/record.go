@@ -19,8 +19,30 @@ type record struct {
 	// told so far.
 	Judge string           `json:"judge,omitzero"`
 	Heard map[string]heard `json:"heard,omitzero"`
-	// Beat is when a job last said by itself that it is alive.
-	Beat time.Time `json:"beat,omitzero"`
+	// Beats is when jobs said that they work, beside all samples.
+	Beats beats `json:"beats,omitzero"`
+}
+
+// beats is the last stretch of time in which jobs said again and again that they work. A
+// source may tell late of the time in it, so its end alone would not do.
+type beats struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
+
+// apart is how far apart two beats of one stretch may be.
+const apart = 10 * time.Minute
+
+// with takes in one more.
+func (b beats) with(at time.Time) beats {
+	if !at.After(b.To) {
+		return b
+	}
+	if at.Sub(b.To) > apart {
+		b.From = at
+	}
+	b.To = at
+	return b
 }
 
 // heard is how far one source has been heard.

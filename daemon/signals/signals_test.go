@@ -407,14 +407,19 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// A heartbeat by itself goes with the next sample of whoever watches, and changes nothing
-// else: neither who judges nor how often.
+// beats says that a job works, now.
+func (w *world) beats() {
+	w.fine(w.push(guard.Sample{At: w.now, Interval: time.Second, Basis: guard.Instantaneous, Source: guard.Heartbeat, HeartbeatAge: guard.Known(0)}))
+}
+
+// A heartbeat goes with the next sample of whoever watches, and changes nothing else:
+// neither who judges nor how often.
 func TestHeartbeat(t *testing.T) {
 	w := newWorld(t)
 	l := w.own(&cloud{name: "cloud"})
 	w.fine(w.poll(30, l)...)
 	before, _ := w.book.Activity(box1)
-	w.fine(w.push(guard.Sample{At: w.now.Add(time.Second), Interval: time.Second, Basis: guard.Instantaneous, Source: Heartbeat, HeartbeatAge: guard.Known(0)}))
+	w.beats()
 	if s, _ := w.book.Activity(box1); !s.Same(before) || !s.Heard.Equal(before.Heard) {
 		t.Errorf("%+v", s)
 	}
@@ -426,5 +431,51 @@ func TestHeartbeat(t *testing.T) {
 	w.fine(w.poll(25, l)...)
 	if s, _ := w.book.Activity(box1); !s.Idle.On() {
 		t.Error("it has been alive once")
+	}
+}
+
+// What tells late tells of a time of which heartbeats came long ago, and newer ones since.
+func TestHeartbeatsOfALateSource(t *testing.T) {
+	w := newWorld(t)
+	l := w.own(&cloud{name: "cloud", late: 2 * time.Minute})
+	w.fine(w.poll(60, l)...)
+	if s, _ := w.book.Activity(box1); !s.Idle.On() {
+		t.Fatalf("%+v", s)
+	}
+	for range 20 {
+		w.beats()
+		w.fine(w.poll(1, l)...)
+	}
+	if s, _ := w.book.Activity(box1); s.Idle.On() {
+		t.Errorf("a job works, and has for longer than the source is late: %+v", s)
+	}
+	w.restart()
+	w.fine(w.poll(5, l)...)
+	if s, _ := w.book.Activity(box1); s.Idle.On() {
+		t.Errorf("what came before a restart: %+v", s)
+	}
+}
+
+func TestBeats(t *testing.T) {
+	t0 := time.Date(2026, 3, 6, 9, 0, 0, 0, time.UTC)
+	at := func(minutes float64) time.Time { return t0.Add(time.Duration(minutes * float64(time.Minute))) }
+	var b beats
+	for _, minute := range []float64{0, 1, 9, 3, 9} {
+		b = b.with(at(minute))
+	}
+	if b != (beats{at(0), at(9)}) {
+		t.Errorf("%+v", b)
+	}
+	r := record{Beats: b.with(at(20))}
+	if r.Beats != (beats{at(20), at(20)}) {
+		t.Errorf("after a pause: %+v", r.Beats)
+	}
+	for minute, want := range map[float64]guard.Gauge{19: {}, 20: guard.Known(0), 21.5: guard.Known(90)} {
+		if x := r.beaten(guard.Sample{At: at(minute)}); x.HeartbeatAge != want {
+			t.Errorf("minute %v: %v, want %v", minute, x.HeartbeatAge, want)
+		}
+	}
+	if x := r.beaten(guard.Sample{At: at(22), HeartbeatAge: guard.Known(5)}); x.HeartbeatAge != guard.Known(5) {
+		t.Errorf("the sample knows of a newer one: %v", x.HeartbeatAge)
 	}
 }

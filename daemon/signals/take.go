@@ -16,10 +16,6 @@ import (
 // MostPushed is how many samples one push may have: a day and more of minutes.
 const MostPushed = 2000
 
-// Heartbeat is the source of a sample that says nothing but that a job was alive: it goes
-// with the next sample of whoever watches the instance.
-const Heartbeat = "heartbeat"
-
 // told is what one source tells of one instance.
 type told struct {
 	id      guard.ResourceID
@@ -124,9 +120,9 @@ func (b *Book) fold(e *entry, t told, at time.Time) (next *entry, kept []guard.S
 	}
 	busy := b.Busy()
 	for _, x := range t.samples {
-		if x.Source == Heartbeat {
-			if x.At.After(next.Beat) && x.At.Sub(at) < time.Minute {
-				next.Beat = x.At.UTC()
+		if x.Source == guard.Heartbeat {
+			if x.At.Sub(at) < time.Minute {
+				next.Beats = next.Beats.with(x.At.UTC())
 			}
 			continue
 		}
@@ -172,10 +168,13 @@ func (b *Book) known(e *entry, id guard.ResourceID, box activity.Box, at time.Ti
 	return &next
 }
 
-// beaten is a sample with the newest heartbeat that came by itself before it ended.
+// beaten is a sample with how long before its end a job last said that it works.
 func (r record) beaten(x guard.Sample) guard.Sample {
-	if age := x.At.Sub(r.Beat); !r.Beat.IsZero() && age >= 0 && (!x.HeartbeatAge.OK || x.HeartbeatAge.V > age.Seconds()) {
-		x.HeartbeatAge = guard.Known(age.Seconds())
+	if r.Beats.To.IsZero() || x.At.Before(r.Beats.From) {
+		return x
+	}
+	if age := max(x.At.Sub(r.Beats.To), 0).Seconds(); !x.HeartbeatAge.OK || x.HeartbeatAge.V > age {
+		x.HeartbeatAge = guard.Known(age)
 	}
 	return x
 }

@@ -105,6 +105,7 @@ func (w *world) push(xs ...guard.Sample) error {
 type cloud struct {
 	name    string
 	util    float64
+	late    time.Duration
 	err     error
 	silent  bool
 	asked   []providers.SignalQuery
@@ -123,7 +124,7 @@ func (c *cloud) Signals(ctx context.Context, q providers.SignalQuery) []provider
 		if c.err != nil || c.silent {
 			continue
 		}
-		for at := of.Since.Truncate(time.Minute).Add(time.Minute); !at.After(now.Wall); at = at.Add(time.Minute) {
+		for at := of.Since.Truncate(time.Minute).Add(time.Minute); !at.After(now.Wall.Add(-c.late)); at = at.Add(time.Minute) {
 			if at.After(of.Since) {
 				out[i].Samples = append(out[i].Samples, sample(c.name, at, c.util))
 			}
