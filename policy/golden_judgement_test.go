@@ -11,7 +11,8 @@ import (
 
 // activity reads what samples have told: for each condition since when it holds, what
 // of it was seen (all, where that is not said) and why. The newest sample is at "at", and tells
-// everything but where it is "untold". A lull is the quiet between bursts of work.
+// everything but where it is "untold". What is usual is how long it lasts each
+// time, where it comes and goes.
 func (p fields) activity() *activity.State {
 	interval := max(p.span("interval"), time.Second)
 	if p["interval"] == "" {
@@ -25,7 +26,8 @@ func (p fields) activity() *activity.State {
 		if p[name] == "" {
 			continue
 		}
-		*x = activity.Span{Since: p.time(name), End: at, Seen: at.Sub(p.time(name)), Why: p["why"]}
+		*x = activity.Span{Since: p.time(name), End: at, Seen: at.Sub(p.time(name)), Why: p["why"],
+			Turns: activity.Turns{Spells: [2]time.Duration{p.span("usual"), p.span("usual")}}}
 		if seen := p.span("seen"); seen > 0 {
 			x.Seen = seen
 		}
@@ -43,7 +45,6 @@ func (p fields) activity() *activity.State {
 			s.Told[i] = at
 		}
 	}
-	s.Lulls = [2]time.Duration{p.span("lull"), p.span("lull")}
 	s.Came, _ = strconv.ParseFloat(p.or("came", "0"), 64)
 	return &s
 }

@@ -44,7 +44,7 @@ func idle(r Rules, f Facts, sort activity.Quiet, g guess) Outcome {
 			return Outcome{Next: held}
 		}
 	}
-	g.span, g.lull = f.unheld(a.Idle), a.Lull()
+	g.span = f.unheld(a.Idle)
 	g.lines = f.window()
 	if a.Held && sort == activity.Resident {
 		g.how = ", with memory held and no process alive that holds it"
@@ -93,7 +93,7 @@ func (f Facts) quietLines(r Rules) []string {
 			continue
 		}
 		j, _ := r.Judgement(rule)
-		g := guess{Judgement: j, rule: rule, what: string(a.Sort), span: f.unheld(a.Idle), lull: a.Lull()}
+		g := guess{Judgement: j, rule: rule, what: string(a.Sort), span: f.unheld(a.Idle)}
 		lines = append(lines, fmt.Sprintf("Rule %s: %s.", rule, g.arithmetic(r, f)))
 	}
 	return lines

@@ -75,8 +75,6 @@ type guess struct {
 	span activity.Span
 	// patchy: it is a sum of stretches, so that it need not be seen as a whole.
 	patchy bool
-	// lull is how long it lasts between bursts of work, where it comes and goes so.
-	lull time.Duration
 	// what it is, as in "idle since 13:00, with nothing loaded", of which how is the end.
 	what, how string
 	lines     []string
@@ -205,13 +203,12 @@ func (g guess) judge(r Rules, f Facts) Outcome {
 	if f.At.Before(due) {
 		next = earliest(next, f.later(due))
 	}
-	// Samples that stop coming change nothing that would have it judged: time does.
-	return Outcome{Verdicts: []Verdict{v}, Next: earliest(next, f.Activity.Stale())}
+	return Outcome{Verdicts: []Verdict{v}, Next: next}
 }
 
 // tellAfter is how long the condition lasts before people are told. What comes and goes
-// with bursts of work is told once it has outlasted them by half, so that nobody hears of
-// each: but no later than notice of its stop must be given, or than it is acted on.
+// is told once it has lasted half as long again as it does each time, so that nobody hears
+// of each: but no later than notice of its stop must be given, or than it is acted on.
 func (g guess) tellAfter(f Facts, grace time.Duration, action guard.Action) time.Duration {
 	tell, last := g.Warn, g.act(grace)
 	if action == guard.ActStop {
@@ -222,12 +219,15 @@ func (g guess) tellAfter(f Facts, grace time.Duration, action guard.Action) time
 	if f.noticed() {
 		return tell // what was said stands
 	}
-	late := g.lull + g.lull/2
+	late := outlasts(g.span)
 	if g.Act > g.Warn || action == guard.ActStop {
 		late = min(late, last)
 	}
 	return max(tell, late)
 }
+
+// outlasts is how long what comes and goes must last to be news; zero where it does not.
+func outlasts(x activity.Span) time.Duration { return x.Usual() + x.Usual()/2 }
 
 // since is the condition and when it began, in words.
 func (g guess) since(f Facts) string {
@@ -347,7 +347,11 @@ func (g guess) arithmetic(r Rules, f Facts) string {
 	tell := g.tellAfter(f, f.noticeOf(r, g.rule), action)
 	then := fmt.Sprintf("people are told after %s", span(tell.Truncate(time.Second)))
 	if tell > g.Warn {
-		then += fmt.Sprintf(", not %s, because work comes in bursts after pauses of %s", span(g.Warn), span(g.lull))
+		why := "it comes and goes, each time for"
+		if idleSorts[g.rule] != "" {
+			why = "work comes in bursts after pauses of"
+		}
+		then += fmt.Sprintf(", not %s, because %s %s", span(g.Warn), why, span(g.span.Usual()))
 	}
 	switch {
 	case action == guard.ActStop && f.Mode == guard.Enforce:

@@ -18,7 +18,8 @@ func signalsLost(r Rules, f Facts) Outcome {
 	if !ok || !a.Lost.On() {
 		return Outcome{}
 	}
-	if tell := a.Lost.Since.Add(lostAfter); f.At.Before(tell) {
+	// Those that come and go are told twice, and then where they are away for longer.
+	if tell := a.Lost.Since.Add(max(lostAfter, outlasts(a.Lost))); f.At.Before(tell) {
 		return Outcome{Next: tell}
 	}
 	v := f.verdict(guard.RuleSignalsLost, a.Lost.Since)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"guard"
+	. "guard/policy/activity"
 )
 
 // loaded is a box that rests with something loaded on it.
@@ -14,25 +15,62 @@ func loaded(x *guard.Sample) {
 	x.Processes = guard.Known(1)
 }
 
-// TestLull: the quiet between two bursts is learned from two of them, and forgotten with
-// work that lasts. A burst is shorter than the quiet before it.
-func TestLull(t *testing.T) {
+// TestUsual: how long a condition lasts each time is learned from two spells, each of which
+// the next followed soon, and forgotten where it stays away.
+func TestUsual(t *testing.T) {
 	burst := each(util(80))
 	f := newFeed(t).give(20*time.Minute, loaded).give(2*time.Minute, loaded, burst).give(20*time.Minute, loaded)
-	f.is("after one burst", f.s.Lull(), time.Duration(0))
-	f.give(time.Minute, loaded, burst).give(9*time.Minute, loaded).is("not quiet for long yet", f.s.Lull(), time.Duration(0))
+	f.is("after one burst", f.s.Idle.Usual(), time.Duration(0))
+	f.give(time.Minute, loaded, burst).give(9*time.Minute, loaded).is("not quiet for long yet", f.s.Idle.Usual(), time.Duration(0))
 	before := f.s
-	f.give(time.Minute, loaded).is("after two", f.s.Lull(), 20*time.Minute).is("judged anew", f.s.Same(before), false)
-	f.give(40*time.Minute, loaded).give(time.Minute, loaded, burst).give(20*time.Minute, loaded).is("the shorter of two", f.s.Lull(), 20*time.Minute)
+	f.give(time.Minute, loaded).is("after two", f.s.Idle.Usual(), 20*time.Minute).is("judged anew", f.s.Same(before), false)
+	f.give(40*time.Minute, loaded).give(time.Minute, loaded, burst).give(20*time.Minute, loaded).is("the shorter of two", f.s.Idle.Usual(), 20*time.Minute)
 	// A pause of some minutes is a part of the work around it.
 	f.give(5*time.Minute, loaded, burst).give(9*time.Minute, loaded).give(4*time.Minute, loaded, burst).give(10*time.Minute, loaded)
-	f.is("a burst of 18 minutes", f.s.Lull(), 20*time.Minute)
-	f.give(10*time.Minute, loaded).give(20*time.Minute, loaded, burst).give(10*time.Minute, loaded).is("work that lasts", f.s.Lull(), time.Duration(0))
+	f.is("a burst of 18 minutes", f.s.Idle.Usual(), 20*time.Minute)
+	f.give(10*time.Minute, loaded).give(3*time.Hour, loaded, burst).give(10*time.Minute, loaded).is("work that lasts", f.s.Idle.Usual(), time.Duration(0))
 	f = newFeed(t)
 	for range 3 {
 		f.give(4*time.Hour, loaded).give(time.Minute, loaded, burst)
 	}
-	f.give(10*time.Minute, loaded).is("at most", f.s.Lull(), 2*time.Hour)
+	f.give(10*time.Minute, loaded).is("at most", f.s.Idle.Usual(), 2*time.Hour)
+}
+
+// TestUsualOfEach: all that people are told of may come and go.
+func TestUsualOfEach(t *testing.T) {
+	works := func(x *guard.Sample) { loaded(x); each(util(95))(x); each(watts(600))(x) }
+	pinned := func(x *guard.Sample) { loaded(x); each(util(100))(x); each(watts(130))(x) }
+	for name, c := range map[string]struct {
+		is   change
+		span func(State) Span
+	}{
+		"hung":    {pinned, func(s State) Span { return s.Hung }},
+		"phantom": {func(x *guard.Sample) { pinned(x); x.Processes = guard.Known(0) }, func(s State) Span { return s.Phantom }},
+		"parked":  {func(x *guard.Sample) { x.Rx = guard.Known(8e6) }, func(s State) Span { return s.Parked }},
+	} {
+		f := newFeed(t).give(20*time.Minute, works)
+		for range 2 {
+			f.give(40*time.Minute, c.is).give(50*time.Minute, works)
+		}
+		f.give(20*time.Minute, c.is).is(name, c.span(f.s).On(), true)
+		if u := c.span(f.s).Usual(); u < 35*time.Minute || u > 45*time.Minute {
+			t.Errorf("%s comes for 40 minutes, not %s", name, u)
+		}
+	}
+	f := newFeed(t).give(20*time.Minute, works)
+	for range 3 {
+		f.is("usual", f.s.Lost.Usual(), time.Duration(0)).pass(40*time.Minute).give(10*time.Minute, works)
+	}
+	f.pass(20*time.Minute).is("lost", f.s.Lost.On(), true)
+	if u := f.s.Lost.Usual(); u < 35*time.Minute || u > 45*time.Minute {
+		t.Errorf("signals are away for 40 minutes, not %s", u)
+	}
+}
+
+// TestNothingHangs: what no process does is phantom, and not hung.
+func TestNothingHangs(t *testing.T) {
+	f := newFeed(t).give(30*time.Minute, loaded, each(util(100)), each(watts(130)), func(x *guard.Sample) { x.Processes = guard.Known(0) })
+	f.is("phantom", f.s.Phantom.On(), true).is("hung", f.s.Hung.On(), false)
 }
 
 // TestInstantsOfWhatIsLoaded: it may work between two readings, so that there must be

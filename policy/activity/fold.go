@@ -44,12 +44,6 @@ type fold struct {
 	Run    int           `json:"run,omitzero"`
 	Before time.Duration `json:"before,omitzero"`
 	Ring   []bucket      `json:"ring,omitzero"`
-	// Rest is how long the box was idle before the newest work, which began at RestEnd; zero
-	// once the next quiet has told whether that work was a burst. Lulls are the last two
-	// that bursts ended.
-	Rest    time.Duration    `json:"rest,omitzero"`
-	RestEnd time.Time        `json:"restend,omitzero"`
-	Lulls   [2]time.Duration `json:"lulls,omitzero"`
 }
 
 // Admit says why a sample cannot be taken in at a time; nil where it can. One that is
@@ -127,7 +121,7 @@ func (s State) Look(_ Busy, box Box, at time.Time) State {
 		// The moment it is next seen to run is when it booted.
 		return State{Boot: s.Boot, BootAt: at.UTC().Round(0)}
 	}
-	if s.Heard.IsZero() || s.Fresh(at) {
+	if s.Heard.IsZero() {
 		s.Lost = Span{}
 		return s
 	}
@@ -135,14 +129,18 @@ func (s State) Look(_ Busy, box Box, at time.Time) State {
 	if since.IsZero() {
 		since = s.From
 	}
+	turns := s.Lost.Turns
 	if at.Sub(since) <= 3*s.Interval {
-		s.Lost = Span{}
+		if s.Lost.On() {
+			turns = turns.over(s.Lost.Lasts(at), at.UTC().Round(0))
+		}
+		s.Lost = Span{Turns: turns}
 		return s
 	}
 	if s.Heard.After(since) && len(s.Doubts) > 0 {
 		why = s.Doubts[0]
 	}
-	s.Lost = Span{Since: since, Why: why}
+	s.Lost = Span{Since: since, Why: why, Turns: turns.again(since, at.Sub(since))}
 	return s
 }
 

@@ -95,7 +95,6 @@ func (s *State) learn(b Busy, r *reading) {
 // pause learns how long the GPUs were quiet before a piece of work that only one sample
 // shows: the next one may fall between two.
 func (s *State) pause(r *reading) {
-	const longest = 2 * time.Hour
 	switch {
 	case r.works == no && s.Run == 1 && s.Before > 0:
 		s.Pause = max(s.Pause-s.Pause/10, min(s.Before, longest))
@@ -108,29 +107,6 @@ func (s *State) pause(r *reading) {
 		s.Run = 2 // or more
 	}
 }
-
-// lull learns how long the box is idle between bursts: a burst is work that is shorter
-// than the quiet before it, and any other work ends the pattern. A quiet of less than
-// lately is a part of the work around it.
-func (s *State) lull(was Span, r *reading) {
-	const longest = 2 * time.Hour
-	if was.Seen >= lately && !s.Idle.On() {
-		s.Rest, s.RestEnd = min(was.Seen, longest), r.start
-	}
-	if s.Rest == 0 || s.Idle.Seen < lately {
-		return
-	}
-	if s.Idle.Since.Sub(s.RestEnd) < s.Rest {
-		s.Lulls = [2]time.Duration{s.Lulls[1], s.Rest}
-	} else {
-		s.Lulls = [2]time.Duration{}
-	}
-	s.Rest = 0
-}
-
-// Lull is how long the box is idle between two bursts of work, 2 h at most: the shorter of
-// the last two such quiets, so that one burst makes no pattern. Zero where there is none.
-func (s State) Lull() time.Duration { return min(s.Lulls[0], s.Lulls[1]) }
 
 func (k *gpu) floor(b Busy, l look, at time.Time) {
 	idles := l.util.OK && l.util.V < b.GPU && (l.works == no || l.by == byPower)

@@ -12,12 +12,16 @@ import (
 func (s Span) next(is tri, r *reading) Span {
 	switch is {
 	case no:
-		return Span{End: r.At}
+		turns := s.Turns
+		if s.On() {
+			turns = turns.over(s.Seen, r.start)
+		}
+		return Span{End: r.At, Turns: turns}
 	case unknown:
 		return s
 	}
 	if !s.On() || r.start.Sub(s.End) > max(Hole, 3*r.Interval) {
-		s = Span{Since: later(r.start, s.End)}
+		s = Span{Since: later(r.start, s.End), Turns: s.Turns}
 		s.End = s.Since
 	}
 	// Readings are never exactly an interval apart; twice that is one that is missing.
@@ -26,7 +30,7 @@ func (s Span) next(is tri, r *reading) Span {
 	} else {
 		s.Seen += r.Interval
 	}
-	s.End = r.At
+	s.End, s.Turns = r.At, s.Turns.again(s.Since, s.Seen)
 	return s
 }
 
@@ -52,9 +56,7 @@ func (s *State) spans(r *reading) {
 	if busy || idle != unknown && !r.suspect {
 		s.At = r.At
 	}
-	was := s.Idle
 	s.Idle = s.Idle.next(idle, r)
-	s.lull(was, r)
 	s.sort(r, idle)
 	s.GPUsQuiet = s.GPUsQuiet.next(quiet, r)
 	s.park(r, quiet)
@@ -140,11 +142,14 @@ func (s *State) park(r *reading, quiet tri) {
 
 // hangs: the disk decides. A run that writes a checkpoint each step looks hung on its
 // GPUs alone for nearly all of its time, so where disk or network is not known nothing
-// is called hung.
+// is called hung. Where no process is alive nothing hangs: see phantom.
 func (r *reading) hangs() tri {
 	const still = 1e6 // bytes a second
 	if r.pinned != yes {
 		return r.pinned
+	}
+	if r.alive.OK && r.alive.V == 0 {
+		return no
 	}
 	switch {
 	case r.Disk.V >= still, r.Rx.V >= still, r.Tx.V >= still:
@@ -220,14 +225,14 @@ func (s State) Same(o State) bool {
 		s.GPUsQuiet.same(o.GPUsQuiet) && s.Parked.same(o.Parked) &&
 		s.Hung.same(o.Hung) && s.Phantom.same(o.Phantom) &&
 		s.Underused.Since.Equal(o.Underused.Since) && slices.Equal(s.Unused, o.Unused) &&
-		s.Lost.Since.Equal(o.Lost.Since) && s.Lost.Why == o.Lost.Why &&
+		s.Lost.Since.Equal(o.Lost.Since) && s.Lost.Why == o.Lost.Why && s.Lost.Usual() == o.Lost.Usual() &&
 		s.Boot == o.Boot && s.Source == o.Source && s.Heard.IsZero() == o.Heard.IsZero() &&
-		s.Doubt() == o.Doubt() && s.Lull() == o.Lull() && slices.Equal(s.Untold(), o.Untold())
+		s.Doubt() == o.Doubt() && slices.Equal(s.Untold(), o.Untold())
 }
 
-// same: both began together and missed equally much.
+// same: both began together and missed equally much, and are as usual.
 func (s Span) same(o Span) bool {
-	return s.Since.Equal(o.Since) && (!s.On() || s.End.Sub(o.End) == s.Seen-o.Seen)
+	return s.Since.Equal(o.Since) && s.Usual() == o.Usual() && (!s.On() || s.End.Sub(o.End) == s.Seen-o.Seen)
 }
 
 // Covered is how much of a span was seen, 0 to 1, at the end of the newest sample.
@@ -242,12 +247,8 @@ func (s State) Covered(x Span) float64 {
 // Fresh reports whether the newest sample that told something is no older than three
 // of its intervals.
 func (s State) Fresh(at time.Time) bool {
-	return !s.At.IsZero() && at.Before(s.Stale())
+	return !s.At.IsZero() && at.Sub(s.At) <= 3*s.Interval
 }
-
-// Stale is the first moment at which the newest sample that told something is not Fresh
-// any more, if no other comes.
-func (s State) Stale() time.Time { return s.At.Add(3*s.Interval + 1) }
 
 // Ready reports whether the box may be judged at all: it runs, and has for Busy.Boot. A
 // box of which nobody tells when it booted counts from its first sample.

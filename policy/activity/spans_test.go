@@ -165,8 +165,8 @@ func TestReboot(t *testing.T) {
 	f.give(time.Minute, minutes).give(10*time.Second, minutes, boot2).is("boot at", f.s.BootAt, t0.Add(time.Minute))
 
 	// Each of the spans ends.
-	f = newFeed(t).give(7*time.Hour, spinning, each(mem(0)), one(0, mem(9000)), procs(0), func(x *guard.Sample) { x.GPUs[7].Util = guard.Known(0) })
-	f.is("hung", f.s.Hung.On(), true).is("phantom", f.s.Phantom.On(), true).is("unused", f.s.Unused, []int{7})
+	f = newFeed(t).give(7*time.Hour, spinning, each(mem(0)), one(0, mem(9000)), func(x *guard.Sample) { x.GPUs[7].Util = guard.Known(0) })
+	f.is("hung", f.s.Hung.On(), true).is("unused", f.s.Unused, []int{7}).give(time.Minute, spinning, procs(0)).is("phantom", f.s.Phantom.On(), true)
 	f.give(time.Minute, boot2).is("hung", f.s.Hung.On(), false).is("phantom", f.s.Phantom.On(), false).is("unused", f.s.Underused.On(), false)
 
 	// Created lately, or of an unknown age: the same.

@@ -60,7 +60,7 @@ const (
 	Blind Quiet = "blind"
 )
 
-// Span is a condition that holds; the zero value is that it does not.
+// Span is a condition that holds, where Since is set.
 type Span struct {
 	// Since is when it began: the beginning of the first interval that had it.
 	Since time.Time `json:"since,omitzero"`
@@ -73,6 +73,8 @@ type Span struct {
 	End time.Time `json:"end,omitzero"`
 	// Why is what makes it so, in a few words for people.
 	Why string `json:"why,omitzero"`
+	// Turns is what is known of how it comes and goes, whether it holds or not.
+	Turns `json:"turns,omitzero"`
 }
 
 // On reports whether it holds.
