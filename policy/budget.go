@@ -12,7 +12,7 @@ func budgetWarning(r Rules, f Facts) Outcome {
 	if !f.capped() || len(r.Budget.Warn) == 0 {
 		return Outcome{}
 	}
-	limit, spent := f.Lease.Budget, f.Spend.In(f.Lease.Budget.Currency())
+	limit, spent := f.Lease.Budget, f.spent().In(f.Lease.Budget.Currency())
 	var out Outcome
 	since := f.At
 	var stages []Stage
@@ -116,7 +116,7 @@ func (f Facts) capped() bool {
 }
 
 func (f Facts) crosses(percent int) (at time.Time) {
-	for _, c := range f.Spend.Crossings {
+	for _, c := range f.spent().Crossings {
 		if c.Percent == percent {
 			return c.At
 		}
@@ -150,8 +150,8 @@ func (f Facts) budgetLines(r Rules) []string {
 
 func (f Facts) capFacts() []guard.Fact {
 	facts := []guard.Fact{{Name: "cap", Value: f.Lease.Budget.Round().String(), Source: "ledger", At: f.Lease.UpdatedAt}}
-	if f.Spend.Hourly.IsSet() {
-		facts = append(facts, guard.Fact{Name: "family bills per hour", Value: f.Spend.Hourly.Round().String(), Source: "meter", At: f.At})
+	if f.spent().Hourly.IsSet() {
+		facts = append(facts, guard.Fact{Name: "family bills per hour", Value: f.spent().Hourly.Round().String(), Source: "meter", At: f.At})
 	}
 	for _, part := range f.Plan.Unknown {
 		facts = append(facts, guard.Fact{Name: "not counted", Value: part, Source: "meter", At: f.Plan.SolvedAt})

@@ -43,11 +43,11 @@ func ceiling(r Rules, f Facts) Outcome {
 // ceilingBlind tells of what a lease costs in a currency in which there is no
 // ceiling, though there is one in others. Nothing is converted.
 func ceilingBlind(r Rules, f Facts) Outcome {
-	if !f.leased() {
+	if len(r.Ceilings.Budget) == 0 || !f.leased() {
 		return Outcome{}
 	}
 	var missing []string
-	for _, m := range f.Spend.Totals {
+	for _, m := range f.spent().Totals {
 		if _, ok, configured := r.MoneyCeiling(m.Currency()); configured && !ok && m.IsPositive() {
 			missing = append(missing, m.Currency())
 		}
@@ -101,7 +101,7 @@ func (f Facts) ceilingWord(r Rules, d guard.Deadline) string {
 	}
 	nearest, most := r.Ceilings.Budget, new(big.Rat)
 	for i, m := range r.Ceilings.Budget {
-		if spent := f.Spend.In(m.Currency()); spent.IsSet() {
+		if spent := f.spent().In(m.Currency()); spent.IsSet() {
 			if part := new(big.Rat).Quo(spent.Rat(), m.Rat()); part.Cmp(most) > 0 {
 				nearest, most = r.Ceilings.Budget[i:i+1], part
 			}
@@ -121,7 +121,7 @@ func (f Facts) ceilingLines(r Rules) []string {
 	}
 	for _, m := range r.Ceilings.Budget {
 		spent := "nothing"
-		if s := f.Spend.In(m.Currency()); s.IsPositive() {
+		if s := f.spent().In(m.Currency()); s.IsPositive() {
 			spent = s.Round().String()
 		}
 		parts = append(parts, fmt.Sprintf("it costs %s at most (%s spent)", m.Round(), spent))

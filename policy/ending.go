@@ -73,12 +73,13 @@ func Ends(r Rules, f Facts, o guard.Finding) Ending {
 
 // idleEnds: idle is over when work was seen, when a person's hold says that it is in
 // use, or when it has been of another sort for a while, which has a finding of its own.
+// Of what is idle again, samples that stop coming end nothing.
 func (f Facts) idleEnds(o guard.Finding) Ending {
 	a := f.Activity
 	switch {
 	case f.Lease != nil && !f.Lease.HeldUntil(f.At).IsZero():
 		return Ending{Quiet: true}
-	case a.Worked.After(o.Since):
+	case a.Worked.After(o.Since) && (!a.Idle.On() || a.Fresh(f.At)):
 		return Ending{Why: f.worksLine()}
 	case a.Idle.On() && idleSorts[o.Rule] != a.Sort && f.At.Sub(a.Sorted) >= settles:
 		return Ending{Quiet: true}

@@ -9,45 +9,80 @@ import (
 
 // rule judges one subject. It returns nothing where it does not apply.
 type rule struct {
-	name  guard.Rule
+	name guard.Rule
+	// of are the kinds of subject that it may say something of.
+	of    []guard.Kind
 	judge func(Rules, Facts) Outcome
 }
 
+// The kinds of subject that are no resource, as rules tell them apart.
+const (
+	awaited guard.Kind = "awaited" // the lease of what nobody has seen yet
+	account guard.Kind = "account"
+	itself  guard.Kind = "guard"
+)
+
+var instances = []guard.Kind{guard.Instance}
+
 // rules is every rule there is, in the order in which people read them.
 var rules = []rule{
-	{guard.RuleExpired, expiry},
-	{guard.RuleBudgetWarning, budgetWarning},
-	{guard.RuleBudgetExceeded, budgetExceeded},
-	{guard.RuleCeilingReached, ceiling},
-	{guard.RuleCeilingBlind, ceilingBlind},
-	{guard.RuleRelaunched, relaunched},
-	{guard.RuleUnregistered, unregistered},
-	{guard.RuleExpectedMissing, expected},
-	{guard.RuleIdleEmpty, idleEmpty},
-	{guard.RuleIdleResident, idleResident},
-	{guard.RuleIdleBlind, idleBlind},
-	{guard.RuleParked, parked},
-	{guard.RuleHung, hung},
-	{guard.RuleUnderused, underused},
-	{guard.RulePhantom, phantom},
-	{guard.RuleSignalsLost, signalsLost},
-	{guard.RuleReclaimed, reclaimed},
-	{guard.RuleStoppedBilling, stoppedBilling},
-	{guard.RuleProvisioningLong, provisioningLong},
-	{guard.RuleOrphanVolume, orphan(guard.Volume)},
-	{guard.RuleOrphanSnapshot, orphan(guard.Snapshot)},
-	{guard.RuleOrphanImage, orphan(guard.Image)},
-	{guard.RuleOrphanAddress, orphan(guard.Address)},
-	{guard.RuleOrphanFilesystem, orphan(guard.Filesystem)},
-	{guard.RuleEgressSpike, egressSpike},
-	{guard.RulePriceUnknown, priceUnknown},
-	{guard.RulePriceChanged, priceChanged},
-	{guard.RuleUnitMismatch, unitMismatch},
-	{guard.RuleProtectAmbiguous, ambiguousProtect},
-	{guard.RuleScopeBlind, scopeBlind},
-	{guard.RuleAccountUnreachable, accountUnreachable},
-	{guard.RuleAccountMismatch, accountMismatch},
-	{guard.RuleClockJump, clockJump},
+	{guard.RuleExpired, guard.Kinds, expiry},
+	{guard.RuleBudgetWarning, guard.Kinds, budgetWarning},
+	{guard.RuleBudgetExceeded, guard.Kinds, budgetExceeded},
+	{guard.RuleCeilingReached, guard.Kinds, ceiling},
+	{guard.RuleCeilingBlind, guard.Kinds, ceilingBlind},
+	{guard.RuleRelaunched, instances, relaunched},
+	{guard.RuleUnregistered, instances, unregistered},
+	{guard.RuleExpectedMissing, []guard.Kind{awaited}, expected},
+	{guard.RuleIdleEmpty, instances, idleEmpty},
+	{guard.RuleIdleResident, instances, idleResident},
+	{guard.RuleIdleBlind, instances, idleBlind},
+	{guard.RuleParked, instances, parked},
+	{guard.RuleHung, instances, hung},
+	{guard.RuleUnderused, instances, underused},
+	{guard.RulePhantom, instances, phantom},
+	{guard.RuleSignalsLost, instances, signalsLost},
+	{guard.RuleReclaimed, instances, reclaimed},
+	{guard.RuleStoppedBilling, instances, stoppedBilling},
+	{guard.RuleProvisioningLong, instances, provisioningLong},
+	{guard.RuleOrphanVolume, []guard.Kind{guard.Volume}, orphan(guard.Volume)},
+	{guard.RuleOrphanSnapshot, []guard.Kind{guard.Snapshot}, orphan(guard.Snapshot)},
+	{guard.RuleOrphanImage, []guard.Kind{guard.Image}, orphan(guard.Image)},
+	{guard.RuleOrphanAddress, []guard.Kind{guard.Address}, orphan(guard.Address)},
+	{guard.RuleOrphanFilesystem, []guard.Kind{guard.Filesystem}, orphan(guard.Filesystem)},
+	{guard.RuleEgressSpike, instances, egressSpike},
+	{guard.RulePriceUnknown, guard.Kinds, priceUnknown},
+	{guard.RulePriceChanged, guard.Kinds, priceChanged},
+	{guard.RuleUnitMismatch, guard.Kinds, unitMismatch},
+	{guard.RuleProtectAmbiguous, guard.Kinds, ambiguousProtect},
+	{guard.RuleScopeBlind, []guard.Kind{account}, scopeBlind},
+	{guard.RuleAccountUnreachable, []guard.Kind{account}, accountUnreachable},
+	{guard.RuleAccountMismatch, []guard.Kind{account}, accountMismatch},
+	{guard.RuleClockJump, []guard.Kind{itself}, clockJump},
+}
+
+// judges are the rules by the kind of subject that they may say something of.
+var judges = func() map[guard.Kind][]rule {
+	by := map[guard.Kind][]rule{}
+	for _, r := range rules {
+		for _, kind := range r.of {
+			by[kind] = append(by[kind], r)
+		}
+	}
+	return by
+}()
+
+// kind is what the facts are about, as rules tell subjects apart.
+func (f Facts) kind() guard.Kind {
+	switch id := f.Resource(); {
+	case f.Awaiting != nil:
+		return awaited
+	case !id.IsZero():
+		return id.Kind
+	case f.Clock != nil:
+		return itself
+	}
+	return account
 }
 
 // Owned reports whether Evaluate speaks for a rule's findings: they are open
@@ -61,10 +96,10 @@ func Owned(name guard.Rule) bool {
 	return false
 }
 
-// Evaluate judges one subject by all rules. The same facts give the same outcome.
+// Evaluate judges one subject by all rules that are about its kind. The same facts give the same outcome.
 func Evaluate(r Rules, f Facts) Outcome {
 	all := Outcome{At: f.At, Next: earliest(f.lossCounts(), f.mutesEnd())}
-	for _, rule := range rules {
+	for _, rule := range judges[f.kind()] {
 		per := r.Per[rule.name]
 		if !per.speaks(f) {
 			continue

@@ -93,13 +93,13 @@ func (f Facts) limitLines(r Rules) []string {
 		lines = append(lines, fmt.Sprintf("Expiry: %s, %s.", f.stamp(end), when))
 	}
 	if f.Lease.Budget.IsSet() {
-		spent := amounts(f.Spend.Totals)
+		spent := amounts(f.spent().Totals)
 		if spent == "" {
 			spent = "an unknown amount"
 		}
 		line := fmt.Sprintf("Budget: %s spent of %s", spent, f.Lease.Budget.Round())
-		if f.Spend.Hourly.IsSet() {
-			line += fmt.Sprintf(", %s per hour with everything that belongs to it", f.Spend.Hourly.Round())
+		if f.spent().Hourly.IsSet() {
+			line += fmt.Sprintf(", %s per hour with everything that belongs to it", f.spent().Hourly.Round())
 		}
 		if d, ok := f.Plan.Deadline(guard.DeadlineBudget); ok {
 			line += fmt.Sprintf(": reached at %s, so the call is due at %s (%s from the call until billing ends)", f.stamp(d.Limit), f.stamp(d.Due), span(d.Lead))

@@ -55,7 +55,9 @@ type Facts struct {
 	Awaiting      *Awaiting
 	Plan          guard.Plan
 	Metered       guard.Metered
-	Spend         Spend
+	// Spend adds up what the subject's family has cost; nil: nothing is known. It is not
+	// asked where no rule and no word is about money, as of most subjects.
+	Spend func() Spend
 	// Activity is what the instance's samples tell; nil where nothing samples it.
 	Activity *activity.State
 	// Egress is the meter of its traffic; nil where there is none.
@@ -85,6 +87,13 @@ type Spend struct {
 	Crossings []Crossing
 	// Rate is what the family bills now per hour, in the cap's currency.
 	Hourly guard.Money
+}
+
+func (f Facts) spent() Spend {
+	if f.Spend == nil {
+		return Spend{}
+	}
+	return f.Spend()
 }
 
 // In is the total in a currency; unset where there is none.

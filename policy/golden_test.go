@@ -133,7 +133,8 @@ func offset(t time.Time) string {
 func parse(t *testing.T, text string) (policy.Rules, policy.Facts) {
 	t.Helper()
 	rules := policy.DefaultRules()
-	f := policy.Facts{At: zero, Deployment: "me", Configured: true, Mode: guard.Enforce, May: policy.May{GPU: true}, Stop: guard.StopSavesCompute,
+	var spent policy.Spend
+	f := policy.Facts{At: zero, Spend: func() policy.Spend { return spent }, Deployment: "me", Configured: true, Mode: guard.Enforce, May: policy.May{GPU: true}, Stop: guard.StopSavesCompute,
 		Account: guard.AccountStatus{Name: "lab", Mode: guard.Enforce, Identity: guard.Identity{ID: "acct-lab"}, Polled: zero}}
 	for _, line := range strings.Split(text, "\n") {
 		if line = strings.TrimSpace(line); line == "" {
@@ -218,11 +219,11 @@ func parse(t *testing.T, text string) (policy.Rules, policy.Facts) {
 		case "plan":
 			f.Plan = p.plan(rules)
 		case "spent":
-			f.Spend.Totals = append(f.Spend.Totals, guard.MustMoney(p["amount"]))
-			f.Spend.AtLeast = p["at_least"] != ""
+			spent.Totals = append(spent.Totals, guard.MustMoney(p["amount"]))
+			spent.AtLeast = p["at_least"] != ""
 		case "crossing":
 			n, _ := strconv.Atoi(p["percent"])
-			f.Spend.Crossings = append(f.Spend.Crossings, policy.Crossing{Percent: n, At: p.time("at")})
+			spent.Crossings = append(spent.Crossings, policy.Crossing{Percent: n, At: p.time("at")})
 		case "activity":
 			f.Activity = p.activity()
 		case "judgement":

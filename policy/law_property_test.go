@@ -285,7 +285,7 @@ func TestLaw11AdoptsOnlyWhatItMayTouch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := anyLease(t)
 		f.Lease, f.Release, f.Plan = nil, nil, guard.Plan{}
-		f.Spend.Totals = []guard.Money{guard.MustMoney("1 USD")}
+		f.Spend = func() policy.Spend { return policy.Spend{Totals: []guard.Money{guard.MustMoney("1 USD")}} }
 		r := &f.Observed.Resource
 		why := rapid.SampledFrom([]string{"", "another guard's", "guard runs on it", "no GPU", "tags not told", "may_release", "protected", "a disk", "going"}).Draw(t, "why")
 		switch why {

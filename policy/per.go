@@ -23,7 +23,7 @@ type Per struct {
 }
 
 // speaks reports whether the rule is asked about a subject at all.
-func (p Per) speaks(f Facts) bool { return !p.Off && p.Match.has(f) }
+func (p Per) speaks(f Facts) bool { return !p.Off && (p.Match.all() || p.Match.has(f)) }
 
 // Match is what a rule speaks for. What is empty asks for nothing; of several values of
 // one kind one must be right, and a * in a text stands for anything.
@@ -34,6 +34,11 @@ type Match struct {
 	Owner   []string
 	Account []string
 	Kind    []guard.Kind
+}
+
+// all reports a match that asks for nothing, as nearly every rule's.
+func (m Match) all() bool {
+	return len(m.Tags)+len(m.Purpose)+len(m.Owner)+len(m.Account)+len(m.Kind) == 0
 }
 
 // has reports whether the facts are about something that the match names. What nobody

@@ -74,7 +74,7 @@ func reclaimed(_ Rules, f Facts) Outcome {
 	if stays := staying(o.Resource); len(stays) > 0 {
 		lines = append(lines, fmt.Sprintf("Left behind, as far as is known: %s.", list(stays)))
 	}
-	if spent := amounts(f.Spend.Totals); spent != "" {
+	if spent := amounts(f.spent().Totals); spent != "" {
 		lines = append(lines, fmt.Sprintf("Spent until then: %s.", spent))
 	}
 	v.Stages = []Stage{{Name: "reclaimed", Title: fmt.Sprintf("%s: %s", f.name(), title), Lines: lines}}

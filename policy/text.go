@@ -65,8 +65,8 @@ func (f Facts) name() string {
 // costLines is what it costs, in one line, and its cap.
 func (f Facts) costLines() []string {
 	var parts []string
-	spent := amounts(f.Spend.Totals)
-	if spent != "" && f.Spend.AtLeast {
+	spent := amounts(f.spent().Totals)
+	if spent != "" && f.spent().AtLeast {
 		spent = "at least " + spent
 	}
 	switch {
@@ -194,8 +194,8 @@ func (f Facts) basics() []guard.Fact {
 		}
 		add("price", rate.String(), source, o.Seen)
 	}
-	if spent := amounts(f.Spend.Totals); spent != "" {
-		if f.Spend.AtLeast {
+	if spent := amounts(f.spent().Totals); spent != "" {
+		if f.spent().AtLeast {
 			spent = "at least " + spent
 		}
 		add("spent", spent, "meter", f.At)

@@ -26,7 +26,7 @@ func unregistered(r Rules, f Facts) Outcome {
 	if tell := since.Add(r.Unregistered.After); f.At.Before(tell) {
 		return Outcome{Next: tell}
 	}
-	if counted := o.FirstSeen.Add(solving); len(f.Spend.Totals) == 0 && f.At.Before(counted) {
+	if counted := o.FirstSeen.Add(solving); len(f.spent().Totals) == 0 && f.At.Before(counted) {
 		return Outcome{Next: counted} // what it has cost is moments away
 	}
 	v := f.verdict(guard.RuleUnregistered, since)
@@ -39,8 +39,8 @@ func unregistered(r Rules, f Facts) Outcome {
 		age = age.Truncate(time.Minute)
 	}
 	lines := []string{fmt.Sprintf("It is %s, since %s.", stateWord(o.Resource), f.stamp(since))}
-	if spent := amounts(f.Spend.Totals); spent != "" {
-		if f.Spend.AtLeast {
+	if spent := amounts(f.spent().Totals); spent != "" {
+		if f.spent().AtLeast {
 			spent = "at least " + spent
 		}
 		lines = append(lines, fmt.Sprintf("Spent since the provider's start: %s.", spent))

@@ -9,7 +9,6 @@ import (
 
 	"guard"
 	"guard/policy"
-	"guard/policy/spend"
 	"guard/store"
 )
 
@@ -53,6 +52,7 @@ func (l *Loop) compare(ctx context.Context, x *index, m moment) ([]job, error) {
 			x.stir(l.Stirred(x.stirred))
 		}
 		w := newWatch(l, v, m)
+		w.src.found = func(about string) []guard.Rule { return x.found[about] }
 		groups := map[string]job{}
 		var bookings []job // after what is told of them
 		for _, s := range x.due(m.now) {
@@ -65,6 +65,9 @@ func (l *Loop) compare(ctx context.Context, x *index, m moment) ([]job, error) {
 			x.heed(s, f.Resource(), out.Unlisted)
 			l.judgements++
 			c := l.change(f, open, out)
+			if k.spend != nil && (!c.empty() || out.Booking != nil) {
+				k.spend() // a transaction cannot add it up
+			}
 			if out.Booking != nil {
 				bookings = append(bookings, job{subjects: []judged{{s, k}}, booking: true})
 			}
@@ -92,7 +95,7 @@ func (l *Loop) compare(ctx context.Context, x *index, m moment) ([]job, error) {
 		}
 		jobs = append(jobs, bookings...)
 		x.judged = m.now
-		return nil
+		return w.failed
 	})
 	return jobs, err
 }
@@ -128,6 +131,7 @@ type watch struct {
 	scopes map[string][]guard.ScopeStatus // by account, once read
 	anew   bool                           // ceilings are solved by the present rules, whatever the plan says
 	strays map[string][]string            // keys of what nobody registered, by account, once read
+	failed error                          // what kept spend from being added up
 }
 
 func newWatch(l *Loop, v *store.View, m moment) *watch {
@@ -154,26 +158,11 @@ func (w *watch) facts(s *subject, x *index) (policy.Facts, []guard.Finding, know
 	if err != nil || !s.resource() {
 		return f, open, k, err
 	}
-	segments := spend.Segments(f.Metered)
-	if f.Lease != nil {
-		// Its own count to it before the meter has said so; what was ever on it only
-		// as the meter says.
-		lease := f.Lease.ID
-		segments = slices.DeleteFunc(slices.Clone(segments), func(s guard.Segment) bool { return s.Lease != "" && s.Lease != lease })
-		family := slices.Concat(x.family[s.key], f.Plan.Family)
-		slices.Sort(family)
-		for _, key := range slices.Compact(family) {
-			m, _, err := w.v.Metered.Get(key)
-			if err != nil {
-				return f, open, k, err
-			}
-			segments = append(segments, spend.Of(lease, m)...)
-		}
-	}
-	k.spend = w.l.spent(f, segments)
+	p := w.purse(f, x.family[s.key])
+	k.spend = p.sum
 	f.Spend = k.spend
 	if w.anew && f.Lease != nil && f.Lease.Status.Open() {
-		f.Plan = w.l.ceilings(f, segments)
+		f.Plan = w.l.ceilings(f, p.all())
 	}
 	return f, open, k, nil
 }

@@ -48,7 +48,7 @@ func (l *Loop) Doomed(ctx context.Context, at guard.Instant) (map[guard.Resource
 			if act == nil || act.Block != "" {
 				continue
 			}
-			d := Doom{Resource: f.Resource(), Act: *act, Spend: f.Spend}
+			d := Doom{Resource: f.Resource(), Act: *act, Spend: f.Spend()}
 			d.Resource.Scope = ""
 			if f.Observed != nil {
 				d.Name = f.Observed.Resource.Name
@@ -58,7 +58,7 @@ func (l *Loop) Doomed(ctx context.Context, at guard.Instant) (map[guard.Resource
 			}
 			doomed[d.Resource] = d
 		}
-		return nil
+		return w.failed
 	})
 	if err != nil {
 		return nil, fmt.Errorf("look for what the rules doom: %w", err)

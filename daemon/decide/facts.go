@@ -7,7 +7,6 @@ import (
 
 	"guard"
 	"guard/policy"
-	"guard/policy/spend"
 	"guard/store"
 )
 
@@ -26,25 +25,51 @@ type source struct {
 	byID     func(lease string) (guard.Lease, bool, error)
 	acked    func(message string) (time.Time, error)
 	value    func(name string, into any) (bool, error)
-	// unmuted: there is no mute at all, as most of the time.
-	unmuted bool
+	// muted are the subjects on which there is a mute, and found the rules of which a
+	// finding about a subject may be open. In a transaction both are looked for.
+	muted map[string]bool
+	found func(about string) []guard.Rule
 }
 
 func fromTx(tx *store.Tx) source {
-	return source{observed: tx.Observed.Get, metered: tx.Metered.Get, egress: tx.Egress.Get, lease: tx.LeaseOf, plan: tx.Plans.Get,
+	return source{found: anyFound, observed: tx.Observed.Get, metered: tx.Metered.Get, egress: tx.Egress.Get, lease: tx.LeaseOf, plan: tx.Plans.Get,
 		release: tx.Releases.Get, account: tx.Accounts.Get, finding: tx.Findings.Get, mute: tx.Mutes.Get, byID: tx.Leases.Get, acked: tx.Acked, value: tx.Value}
 }
 
 func fromView(v *store.View) source {
-	muted, err := v.Mutes.Keys("")
-	return source{unmuted: err == nil && len(muted) == 0, observed: v.Observed.Get, metered: v.Metered.Get, egress: v.Egress.Get, lease: v.LeaseOf, plan: v.Plans.Get,
-		release: v.Releases.Get, account: v.Accounts.Get, finding: v.Findings.Get, mute: v.Mutes.Get, byID: v.Leases.Get, acked: v.Acked, value: v.Value}
+	var muted map[string]bool
+	if keys, err := v.Mutes.Keys(""); err == nil {
+		muted = map[string]bool{}
+		for _, key := range keys {
+			muted[mutedBy(key)] = true
+		}
+	}
+	return source{muted: muted, found: anyFound, observed: v.Observed.Get, metered: v.Metered.Get, egress: v.Egress.Get, lease: v.LeaseOf, plan: v.Plans.Get,
+		release: v.Releases.Get, account: once(v.Accounts.Get), finding: v.Findings.Get, mute: v.Mutes.Get, byID: v.Leases.Get, acked: v.Acked, value: v.Value}
 }
+
+// once reads each record of a few, which many subjects share, but once.
+func once[T any](get func(key string) (T, bool, error)) func(key string) (T, bool, error) {
+	have := map[string]T{}
+	return func(key string) (T, bool, error) {
+		if v, ok := have[key]; ok {
+			return v, true, nil
+		}
+		v, ok, err := get(key)
+		if ok && err == nil {
+			have[key] = v
+		}
+		return v, ok, err
+	}
+}
+
+// anyFound is every rule of which a finding may be open.
+func anyFound(string) []guard.Rule { return spoken }
 
 // known is what of a subject's facts a transaction cannot read, since it may not
 // scan: it is as the View before it had it.
 type known struct {
-	spend  policy.Spend
+	spend  func() policy.Spend
 	scopes []guard.ScopeStatus
 	leases int // open ones of an account
 	// strays and others are the keys of what an expected lease may be of, and the IDs
@@ -87,9 +112,12 @@ func (l *Loop) gather(src source, m moment, s *subject, k known) (policy.Facts, 
 		return policy.Facts{At: m.now}, nil, nil
 	}
 	var open []guard.Finding
-	about := guard.Finding{Subject: f.Subject(), Resource: f.Resource()}.Key() // "|" and what it is about
-	for _, rule := range spoken {
-		found, ok, err := src.finding(string(rule) + about)
+	about := f.Subject()
+	if id := f.Resource(); !id.IsZero() {
+		about = id.Key()
+	}
+	for _, rule := range src.found(about) {
+		found, ok, err := src.finding(string(rule) + "|" + about)
 		if err != nil {
 			return f, nil, err
 		}
@@ -183,7 +211,7 @@ func (l *Loop) heard(src source, r guard.Release) (time.Time, error) {
 
 // mutes are those on a subject.
 func mutes(src source, subject string) ([]guard.Mute, error) {
-	if src.unmuted {
+	if src.muted != nil && !src.muted[subject] {
 		return nil, nil
 	}
 	var out []guard.Mute
@@ -289,26 +317,4 @@ func (l *Loop) aboutAccount(src source, account string, f *policy.Facts) error {
 func seen(a guard.AccountStatus) guard.AccountStatus {
 	return guard.AccountStatus{Name: a.Name, Mode: a.Mode, Identity: guard.Identity{Self: a.Identity.Self},
 		FreshFrom: a.FreshFrom, FreshWhy: a.FreshWhy}
-}
-
-// spent is what a lease's family, or a lone resource, has cost so far.
-func (l *Loop) spent(f policy.Facts, segments []guard.Segment) policy.Spend {
-	total := spend.Spent(segments, f.At)
-	out := policy.Spend{Totals: total.Known, AtLeast: len(total.Unknown) > 0}
-	if f.Lease == nil || !f.Lease.Budget.IsPositive() || !f.Lease.Status.Open() {
-		return out
-	}
-	limit := f.Lease.Budget
-	out.Hourly = spend.Burn(segments, f.At).In(limit.Currency())
-	for _, percent := range l.Rules.Budget.Warn {
-		part := limit.Percent(percent)
-		if missing, err := part.Sub(total.In(limit.Currency())); err != nil || !missing.IsPositive() {
-			continue
-		}
-		if at, ok := spend.Reach(segments, part, f.At); ok {
-			out.Crossings = append(out.Crossings, policy.Crossing{Percent: percent, At: at})
-		}
-		break // the next one is all that can come next
-	}
-	return out
 }

@@ -26,7 +26,7 @@ type index struct {
 	queue    queue               // to be judged when their time comes
 
 	leases   map[string]leaseRef            // by lease
-	findings map[string]string              // open ones: the key of the subject, by their own
+	found    map[string][]guard.Rule        // of open findings, in spoken's order, by the key of the subject
 	accounts map[string]guard.AccountStatus // what resources' facts have of them, by name
 	family   map[string][]string            // by an instance's key: its children's keys
 	copies   map[string][]string            // by a disk's key: its snapshots' keys
@@ -67,7 +67,7 @@ type leaseRef struct {
 
 func newIndex(at guard.Instant) *index {
 	x := &index{read: at, subjects: map[string]*subject{}, stale: map[*subject]bool{}, leases: map[string]leaseRef{},
-		findings: map[string]string{}, accounts: map[string]guard.AccountStatus{}, family: map[string][]string{}, copies: map[string][]string{}, kin: map[string]map[string]bool{},
+		found: map[string][]guard.Rule{}, accounts: map[string]guard.AccountStatus{}, family: map[string][]string{}, copies: map[string][]string{}, kin: map[string]map[string]bool{},
 		awaited: map[string]map[string]*subject{}, unlisted: map[string]map[*subject]bool{}, live: map[string]int{}, open: map[string]int{}}
 	x.stale[x.add("", "")] = true
 	return x
@@ -223,14 +223,19 @@ func (x *index) look(account string) {
 
 // mute touches what is muted: of whatever kind that is, which people do not say.
 func (x *index) mute(key string, _ guard.Mute, _ bool) {
-	_, rest, _ := strings.Cut(key, "|")
-	about := rest[:max(strings.LastIndex(rest, "|"), 0)]
+	about := mutedBy(key)
 	x.touch(about)
 	if account, id, ok := guard.ParseID(about); ok {
 		for _, kind := range guard.Kinds {
 			x.touch(guard.ResourceID{Account: account, Kind: kind, ID: id}.Key())
 		}
 	}
+}
+
+// mutedBy is the subject of a mute, by its key.
+func mutedBy(key string) string {
+	_, rest, _ := strings.Cut(key, "|")
+	return rest[:max(strings.LastIndex(rest, "|"), 0)]
 }
 
 // leave takes a child out of its family.
@@ -324,21 +329,21 @@ func (x *index) account(name string, a guard.AccountStatus, ok bool) {
 }
 
 func (x *index) finding(key string, f guard.Finding, ok bool) {
-	if ok {
-		about := f.Subject
-		if !f.Resource.IsZero() {
-			about = f.Resource.Key()
-		} else if account, lease, ok := guard.ParseID(about); ok {
-			x.add(about, account).lease = lease // whatever has become of that since
-		}
-		x.findings[key] = about
+	if account, lease, waited := guard.ParseID(f.Subject); ok && waited && f.Resource.IsZero() {
+		x.add(f.Subject, account).lease = lease // whatever has become of that since
 	}
-	if about, known := x.findings[key]; known {
-		x.touch(about)
+	// Its key is its rule's name, and what it is about.
+	name, about, _ := strings.Cut(key, "|")
+	rule := guard.Rule(name)
+	rules := slices.DeleteFunc(x.found[about], func(r guard.Rule) bool { return r == rule })
+	if ok && slices.Contains(spoken, rule) {
+		rules = append(rules, rule)
+		slices.SortFunc(rules, func(a, b guard.Rule) int { return cmp.Compare(slices.Index(spoken, a), slices.Index(spoken, b)) })
 	}
-	if !ok {
-		delete(x.findings, key)
+	if x.found[about] = rules; len(rules) == 0 {
+		delete(x.found, about)
 	}
+	x.touch(about)
 }
 
 // add returns the subject of a key, a new one where there is none.

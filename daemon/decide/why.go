@@ -25,8 +25,12 @@ func (l *Loop) Why(ctx context.Context, at guard.Instant, id guard.ResourceID) (
 		}
 		x := newIndex(guard.Instant{})
 		x.family[id.Key()] = family
-		f, open, _, err = newWatch(l, v, m).facts(&subject{key: id.Key(), account: id.Account}, x)
-		return err
+		w := newWatch(l, v, m)
+		if f, open, _, err = w.facts(&subject{key: id.Key(), account: id.Account}, x); err != nil {
+			return err
+		}
+		f.Spend()
+		return w.failed
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("why %s: %w", id, err)
