@@ -65,15 +65,24 @@ func (s spike) act(v Verdict, within time.Duration) Outcome {
 			due = latest(due, veto.Until)
 		}
 	}
-	out.say(f.stopLines(rule, due, veto)...)
+	on := s.goesOn(within)
+	if on {
+		out.say(f.stopLines(rule, due, veto)...)
+	} else {
+		out.say("It sends little just now, so guard does not stop it.")
+	}
 	at := &out.Verdicts[0]
 	at.Vetoed = veto != nil && !enforce
 	at.Facts = append(at.Facts, guard.Fact{Name: "due", Value: f.stamp(due), Source: "rule " + string(rule), At: f.At})
 	last := at.Stages[len(at.Stages)-1]
 	switch {
-	case enforce && f.At.Sub(s.f.Egress.At) > min(max(unheard, 3*f.Egress.Lag), longUnheard):
+	case enforce && f.At.Sub(f.Egress.At) > min(max(unheard, 3*f.Egress.Lag), longUnheard):
 		out.Doubt = fmt.Sprintf("the newest reading of its traffic is of %s", f.stamp(f.Egress.At))
 		out.Next = earliest(out.Next, f.At.Add(again))
+	case !on:
+		if f.Release != nil {
+			out.Doubt = "it sends little just now" // in a pause a stop waits, until the spike is over
+		}
 	case enforce:
 		at.Stages[len(at.Stages)-1].Title = last.Title + fmt.Sprintf("; guard will stop it at %s", f.stamp(due))
 		at.Act = &Act{Action: guard.ActStop, Cause: guard.CauseEgress, Due: due, Notice: v.Since.Add(within), Limit: due, Grace: grace,
@@ -85,6 +94,15 @@ func (s spike) act(v Verdict, within time.Duration) Outcome {
 		out.Next = earliest(out.Next, f.later(due))
 	}
 	return out
+}
+
+// goesOn reports whether it still sends at half of what makes a limit or more: what was
+// sent in one go and is over needs no stop, although an hour has cost so much.
+func (s spike) goesOn(within time.Duration) bool {
+	if within == time.Hour {
+		return s.Quarter >= s.hour/8
+	}
+	return s.Quarter >= s.day/(24*8)
 }
 
 // say adds lines below the title of the only verdict's only stage.

@@ -97,7 +97,19 @@ func TestEgressStopGoesOn(t *testing.T) {
 	if out := egressSpike(s.rules, g); len(out.Verdicts) > 0 || g.spikeEnds() != "It does not run any more." {
 		t.Errorf("stopped: %+v, %s", out, g.spikeEnds())
 	}
-	for range 14 {
+	for range 4 {
+		s.send(0)
+	}
+	f.Egress, f.At = &s.rec, s.at
+	if out := egressSpike(s.rules, f); out.Act() != nil || out.Doubt == "" || len(out.Verdicts) != 1 {
+		t.Errorf("in a pause: %+v", out)
+	}
+	f.Release = nil
+	if out := egressSpike(s.rules, f); out.Act() != nil || out.Doubt != "" {
+		t.Errorf("in a pause, with no stop planned: %+v", out)
+	}
+	f.Release = &guard.Release{State: guard.ReleaseNoticed, Cause: guard.CauseEgress, NoticedAt: f.At, Due: first.Due}
+	for range 10 {
 		s.send(0)
 	}
 	f.Egress, f.At = &s.rec, s.at

@@ -9,8 +9,9 @@ import (
 
 // Usual is what a resource sends of late, beside what it usually sends; in bytes.
 type Usual struct {
-	// Hour and Day are what it sent in the last hour and the last 24.
-	Hour, Day uint64
+	// Hour and Day are what it sent in the last hour and the last 24, Quarter in the last
+	// quarter of an hour.
+	Hour, Day, Quarter uint64
 	// NewHour and NewDay are what of it no spike was told of.
 	NewHour, NewDay uint64
 	// Median and P99 are of the hours of the last seven days before, SameHour the most in
@@ -75,6 +76,9 @@ func Look(rec guard.Egress, at time.Time) Usual {
 	for i, b := range rec.Buckets {
 		if b.From.Before(at.Add(-day)) {
 			continue
+		}
+		if !b.From.Before(at.Add(-time.Hour / 4)) {
+			u.Quarter = sum(u.Quarter, b.Sent)
 		}
 		hour := !b.From.Before(at.Add(-time.Hour))
 		if u.Day = sum(u.Day, b.Sent); hour {
