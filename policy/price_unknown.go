@@ -7,10 +7,14 @@ import (
 	"guard"
 )
 
-// priceUnknown alarms that a lease's spend cannot be counted (law 1).
+// priceUnknown alarms that a lease's spend cannot be counted (law 1), or that of an
+// instance which nobody registered.
 func priceUnknown(r Rules, f Facts) Outcome {
-	if f.Lease == nil || !f.Lease.Status.Open() || !f.live() {
+	if !f.live() {
 		return Outcome{}
+	}
+	if f.Lease == nil || !f.Lease.Status.Open() {
+		return f.strayPrice(r)
 	}
 	parts := f.Plan.Unknown
 	if len(parts) == 0 && f.Plan.SolvedAt.IsZero() && !f.Lease.Price.Known() && f.Observed.Resource.Bills != guard.No {
@@ -41,5 +45,22 @@ func priceUnknown(r Rules, f Facts) Outcome {
 	}
 	v.Stages = []Stage{{Name: "unknown", Title: f.name() + ": " + title, Lines: lines}}
 	v.Facts = append(v.Facts, guard.Fact{Name: "not counted", Value: strings.Join(parts, "; "), Source: "meter", At: f.Plan.SolvedAt})
+	return Outcome{Verdicts: []Verdict{v}}
+}
+
+// strayPrice is about an instance that nobody registered, once people hear of that.
+func (f Facts) strayPrice(r Rules) Outcome {
+	since, stray := f.stray()
+	if _, ok := f.hourly(); ok || !stray || f.Observed.Resource.Bills == guard.No {
+		return Outcome{}
+	}
+	if tell := since.Add(r.Unregistered.After); f.At.Before(tell) {
+		return Outcome{Next: tell}
+	}
+	v := f.verdict(guard.RulePriceUnknown, since)
+	v.Stages = []Stage{{Name: "unknown", Title: f.name() + ": its price is not known, and nobody registered it", Lines: []string{
+		"What it costs counts to nothing, and no cap can be set on it.",
+		fmt.Sprintf("To claim it and state its price: guard register %s --purpose TEXT --ttl 8h --price 2.50USD/h", f.Resource()),
+	}}}
 	return Outcome{Verdicts: []Verdict{v}}
 }

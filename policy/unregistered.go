@@ -12,16 +12,9 @@ import (
 // runs on, are shown by the API and never told of here.
 func unregistered(r Rules, f Facts) Outcome {
 	o := f.Observed
-	if !f.live() || o.Resource.ID.Kind != guard.Instance || o.Resource.State == guard.StateReleasing ||
-		f.Lease != nil && f.Lease.Status.Open() && !f.Lease.Adopted || Self(o.Resource, f.Account) || Foreign(o.Resource, f.Deployment) != "" {
+	since, is := f.stray()
+	if !is {
 		return Outcome{}
-	}
-	since := o.Resource.Created
-	if since.IsZero() {
-		since = o.FirstSeen
-	}
-	if f.Lease != nil && f.Lease.EndedAt.After(since) {
-		since = f.Lease.EndedAt
 	}
 	if tell := since.Add(r.Unregistered.After); f.At.Before(tell) {
 		return Outcome{Next: tell}
@@ -67,6 +60,23 @@ func unregistered(r Rules, f Facts) Outcome {
 	}
 	out.Verdicts = []Verdict{v}
 	return out
+}
+
+// stray reports an instance that nobody claims, or that only guard has registered, and
+// since when.
+func (f Facts) stray() (since time.Time, is bool) {
+	o := f.Observed
+	if !f.live() || o.Resource.ID.Kind != guard.Instance || o.Resource.State == guard.StateReleasing ||
+		f.Lease != nil && f.Lease.Status.Open() && !f.Lease.Adopted || Self(o.Resource, f.Account) || Foreign(o.Resource, f.Deployment) != "" {
+		return time.Time{}, false
+	}
+	if since = o.Resource.Created; since.IsZero() {
+		since = o.FirstSeen
+	}
+	if f.Lease != nil && f.Lease.EndedAt.After(since) {
+		since = f.Lease.EndedAt
+	}
+	return since, true
 }
 
 // strayName is the name without the purpose that guard itself gave it.
