@@ -21,6 +21,9 @@ const (
 	mostTags = 100
 )
 
+// groupTag is what Auto Scaling writes on the members of a group; nobody else may.
+const groupTag = "aws:autoscaling:groupName"
+
 // instance is what EC2 says of an instance, in our words. GPUs, prices and what
 // a stop of a spot instance saves are added by others.
 func (p *Provider) instance(region string, in types.Instance) guard.Resource {
@@ -51,6 +54,9 @@ func (p *Provider) instance(region string, in types.Instance) guard.Resource {
 	}
 	if request := sdk.ToString(in.SpotInstanceRequestId); request != "" {
 		r.Parent = p.id(guard.SpotRequest, region, request)
+	}
+	if name := r.Tags[groupTag]; name != "" {
+		r.Group = region + "/" + name // names are of a region
 	}
 	for _, m := range in.BlockDeviceMappings {
 		if m.Ebs == nil || sdk.ToString(m.Ebs.VolumeId) == "" {

@@ -157,6 +157,17 @@ func TestSpot(t *testing.T) {
 
 const http403 = 403
 
+// TestGroup: groups of one name in two regions are two.
+func TestGroup(t *testing.T) {
+	member := "<tagSet><item><key>aws:autoscaling:groupName</key><value>workers</value></item></tagSet>"
+	if r := one(t, newCloud(t), box("i-0aaaaaaaaaaaaaaaa", member)); r.Group != "us-east-1/workers" {
+		t.Errorf("group %q", r.Group)
+	}
+	if r := one(t, newCloud(t), box("i-0aaaaaaaaaaaaaaaa", "<tagSet><item><key>groupName</key><value>workers</value></item></tagSet>")); r.Group != "" {
+		t.Errorf("group %q", r.Group)
+	}
+}
+
 func TestWhatAStopSaves(t *testing.T) {
 	r := one(t, newCloud(t), box("i-0aaaaaaaaaaaaaaaa"))
 	if r.StopSaves != guard.StopSavesCompute {
