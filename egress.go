@@ -70,6 +70,8 @@ type Egress struct {
 	Received uint64    `json:"received"`
 	First    time.Time `json:"first"`
 	At       time.Time `json:"at"` // of the newest sample in it
+	// Heard is when that came, by guard's time; zero: nobody noted it.
+	Heard time.Time `json:"heard,omitzero"`
 	// Lag is how far apart the last two samples were: what is newer than that may not
 	// have been told yet.
 	Lag time.Duration `json:"lag,omitzero"`
@@ -103,6 +105,9 @@ type Egress struct {
 type Counter struct {
 	NICSample
 	At time.Time `json:"at"`
+	// Still is since when it has stood exactly there, so that what it moves next may have
+	// been sent from then on; zero: since At.
+	Still time.Time `json:"still,omitzero"`
 }
 
 // Bytes are those of one stretch of time.

@@ -79,7 +79,7 @@ func (b *Book) take(ctx context.Context, at guard.Instant, each []told) (refused
 			refused[key] = why
 		}
 	}
-	metered, err := b.meter(ctx, changed, fresh)
+	metered, err := b.meter(ctx, at.Wall, changed, fresh)
 	if err != nil {
 		return nil, err
 	}

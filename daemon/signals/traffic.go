@@ -61,7 +61,7 @@ func traffic(x guard.Sample) guard.Sample {
 
 // meter folds the byte counters in fresh samples into the ledger's meters of traffic,
 // all instances of a poll in as few updates as hold them. It reports whether any moved.
-func (b *Book) meter(ctx context.Context, changed map[string]*entry, fresh map[string][]guard.Sample) (moved bool, err error) {
+func (b *Book) meter(ctx context.Context, at time.Time, changed map[string]*entry, fresh map[string][]guard.Sample) (moved bool, err error) {
 	var keys []string
 	for _, key := range slices.Sorted(maps.Keys(fresh)) {
 		e, due := changed[key], false
@@ -88,7 +88,7 @@ func (b *Book) meter(ctx context.Context, changed map[string]*entry, fresh map[s
 		next := rec
 		next.Resource = changed[key].id
 		for _, x := range changed[key].counted.waiting {
-			next = egress.Fold(next, x, egress.Options{Spike: spike.Since})
+			next = egress.Fold(next, x, egress.Options{Spike: spike.Since, At: at})
 		}
 		if reflect.DeepEqual(rec, next) || next.First.IsZero() {
 			return nil

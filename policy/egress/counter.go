@@ -83,7 +83,10 @@ func (f *fold) take(n guard.NICSample, s step) {
 	if n.Tx == 0 && n.Rx == 0 && s.from.Tx|s.from.Rx > 0 {
 		return // a source that cannot read the counters tells 0 as well
 	}
-	s.shown = f.shown()
+	s.shown, s.since = f.shown(), earlier(s.from.At, f.since)
+	if still := s.from.Still; !still.IsZero() {
+		s.since = earlier(s.since, still)
+	}
 	tx := s.move(n.Bits, s.from.Tx, n.Tx, func(c guard.Counter) uint64 { return c.Tx })
 	rx := s.move(n.Bits, s.from.Rx, n.Rx, func(c guard.Counter) uint64 { return c.Rx })
 	if tx.doubt || rx.doubt {
@@ -94,14 +97,25 @@ func (f *fold) take(n guard.NICSample, s step) {
 			f.rec.Odd = map[string]guard.Counter{}
 		}
 		f.rec.Odd[n.Name] = guard.Counter{NICSample: n, At: f.x.At.UTC()}
+		if s.since.Before(s.from.At) {
+			s.from.Still = s.since // for when it is believed
+		}
 		f.rec.Last[n.Name] = s.from
 		return
 	}
 	f.rec.Resets += tx.resets | rx.resets
 	f.rec.Wraps += tx.wraps + rx.wraps
-	f.book(s.from.At, tx.bytes, rx.bytes)
-	n.Tx, n.Rx = tx.stands, rx.stands
-	f.rec.Last[n.Name] = guard.Counter{NICSample: n, At: f.x.At.UTC()}
+	now := guard.Counter{NICSample: n, At: f.x.At.UTC()}
+	now.Tx, now.Rx = tx.stands, rx.stands
+	if tx.bytes|rx.bytes == 0 && n.Tx == s.from.Tx && n.Rx == s.from.Rx {
+		// A source that is stuck tells the same again and again, and then all at once.
+		now.Still = s.from.At
+		if !s.from.Still.IsZero() {
+			now.Still = s.from.Still
+		}
+	}
+	f.book(s.since, tx.bytes, rx.bytes)
+	f.rec.Last[n.Name] = now
 }
 
 // most is the rate that an interface's line carries, in bytes a second.

@@ -35,7 +35,6 @@ func (f *fold) keep(spike time.Time) {
 	f.rec.Hours = slices.DeleteFunc(f.rec.Hours, old(f.rec.At.Add(-week)))
 	f.rec.Months = slices.DeleteFunc(f.rec.Months, old(f.rec.At.AddDate(0, -months, 0)))
 	if f.rec.Spike = spike.UTC(); spike.IsZero() {
-		f.rec.Spike = time.Time{}
 		return
 	}
 	for i := range f.rec.Buckets {

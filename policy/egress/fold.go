@@ -13,6 +13,10 @@ type Options struct {
 	// Spike is since when an egress_spike finding has been open (Finding.Since); zero:
 	// none is. What was sent since then is no part of what is usual.
 	Spike time.Time
+	// At is when the sample came, by guard's time; zero: nobody noted it. Where samples
+	// come far later after each other than they are stamped, the clock of their source
+	// was off, or they waited somewhere.
+	At time.Time
 }
 
 const (
@@ -28,6 +32,9 @@ const (
 	silence = time.Hour
 	// unspaced is how far apart readings are taken to be where nobody tells.
 	unspaced = 5 * time.Minute
+	// late is by how much longer than it is stamped to be a time between two samples has
+	// to be, for what was sent in it to be spread over all of it.
+	late = 10 * time.Minute
 )
 
 // Fold takes the next sample into the meter of one resource. One that is not newer than
@@ -41,7 +48,10 @@ func Fold(rec guard.Egress, x guard.Sample, o Options) guard.Egress {
 		return rec
 	}
 	rec.Buckets, rec.Hours, rec.Months = slices.Clone(rec.Buckets), slices.Clone(rec.Hours), slices.Clone(rec.Months)
-	f := &fold{rec: &rec, x: x}
+	f := &fold{rec: &rec, x: x, since: x.At}
+	if gap := o.At.Sub(rec.Heard); !o.At.IsZero() && !rec.Heard.IsZero() && gap > x.At.Sub(rec.At)+late {
+		f.since = x.At.Add(-gap)
+	}
 	switch {
 	case !counters:
 		f.rates()
@@ -54,7 +64,7 @@ func Fold(rec guard.Egress, x guard.Sample, o Options) guard.Egress {
 	if !rec.At.IsZero() {
 		rec.Lag = x.At.Sub(rec.At)
 	}
-	rec.Source, rec.At = x.Source, x.At.UTC()
+	rec.Source, rec.At, rec.Heard = x.Source, x.At.UTC(), o.At.UTC()
 	f.keep(o.Spike)
 	return rec
 }
@@ -78,6 +88,9 @@ func follows(rec guard.Egress, x guard.Sample, counters bool) bool {
 type fold struct {
 	rec *guard.Egress
 	x   guard.Sample
+	// since is from when on the sample's bytes may have been sent, at the latest: its own
+	// time, or longer ago where samples came late.
+	since time.Time
 }
 
 // begin takes the counters as they stand.

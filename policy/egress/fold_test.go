@@ -108,6 +108,76 @@ func TestGap(t *testing.T) {
 	}
 }
 
+// What a source that was stuck tells at once was sent while it was, not in the minute in
+// which it came; it is believed although no line carries it in a minute, but only once a
+// second reading agrees. So it is where samples come hours late, for the clock of their
+// source was off, and not where one source's samples waited and come all together.
+func TestComesAtOnce(t *testing.T) {
+	const rate = 200e6 // bytes a second
+	sample := func(at time.Time, tx float64) guard.Sample {
+		return guard.Sample{At: at, Interval: time.Minute, Source: "agent", Boot: "a", NICs: []guard.NICSample{{Name: "eth0", Tx: uint64(tx), Rx: uint64(tx) / 50}}}
+	}
+	most := func(rec guard.Egress) (hour uint64) {
+		for _, h := range rec.Hours {
+			hour = max(hour, h.Sent)
+		}
+		return hour
+	}
+	const minutes = 8 * 60
+	total := uint64(rate * 60 * minutes)
+	for name, told := range map[string]func(i int) (float64, time.Duration){
+		"stuck": func(i int) (float64, time.Duration) {
+			if i > 60 && i < minutes-60 {
+				i = 60
+			}
+			return float64(i), 0
+		},
+		"a clock that is behind": func(i int) (float64, time.Duration) {
+			if i > 60 {
+				return float64(i), -time.Hour * 2
+			}
+			return float64(i), 0
+		},
+	} {
+		var rec guard.Egress
+		for i := range minutes + 1 {
+			at := t0.Add(time.Duration(i) * time.Minute)
+			tx, off := told(i)
+			rec = Fold(rec, sample(at.Add(off), 1e9+rate*60*tx), Options{At: at})
+		}
+		if rec.Sent != total || rec.Dropped > 1 {
+			t.Errorf("%s: %d sent of %d, %d dropped", name, rec.Sent, total, rec.Dropped)
+		}
+		if got := most(rec); float64(got) > 2.1*rate*3600 {
+			t.Errorf("%s: %d bytes in one hour, %.0f were sent", name, got, rate*3600)
+		}
+	}
+	// An agent that was cut off sends what it has kept, each minute with its own time.
+	rec := Fold(guard.Egress{}, sample(t0, 1e9), Options{At: t0})
+	for i := range 8 * 60 {
+		tx := 1e9
+		if i > 7*60 {
+			tx += 50e6 * 60 * float64(i-7*60)
+		}
+		rec = Fold(rec, sample(t0.Add(time.Duration(i+1)*time.Minute), tx), Options{At: t0.Add(8*time.Hour + time.Minute)})
+	}
+	if u := Look(rec, rec.At); float64(u.Hour) < 50e6*60*58 || rec.Sent != uint64(50e6*60*59) {
+		t.Errorf("%d in the last hour, of %d", u.Hour, rec.Sent)
+	}
+	// What begins to send after hours of silence is seen at once, but for the first minute.
+	rec = guard.Egress{}
+	for i := range 6 * 60 {
+		at, tx := t0.Add(time.Duration(i)*time.Minute), 1e9
+		if i > 5*60+50 {
+			tx += 50e6 * 60 * float64(i-5*60-50)
+		}
+		rec = Fold(rec, sample(at, tx), Options{At: at})
+	}
+	if u := Look(rec, rec.At); float64(u.Hour) < 50e6*60*8 {
+		t.Errorf("%d in the last hour, of %d", u.Hour, rec.Sent)
+	}
+}
+
 // What a spike was told of is flagged, and what is old is dropped.
 func TestKeep(t *testing.T) {
 	var rec guard.Egress

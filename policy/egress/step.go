@@ -13,6 +13,9 @@ const absurd = 1 << 62
 type step struct {
 	from guard.Counter // as last believed; 0 at the last sample where the boot is new
 	at   time.Time
+	// since is from when on its bytes may have been sent: from, or before where it stood
+	// still until then.
+	since time.Time
 	// before is what was believed in the boot before, where the boot is new.
 	before *guard.Counter
 	// odd is a reading since then that was not believed.
@@ -57,7 +60,7 @@ func (s step) move(bits int, a, b uint64, pick func(guard.Counter) uint64) moved
 		m.bytes, m.resets = b, 1
 	}
 	switch took := s.at.Sub(s.from.At); {
-	case carries(s.most, m.bytes, took):
+	case carries(s.most, m.bytes, s.at.Sub(s.since)):
 		m.doubt = !carries(max(fast, 2*s.shown), m.bytes, took) && !(s.odd != nil && b >= pick(*s.odd))
 		return m
 	case s.before != nil && b >= pick(*s.before) && carries(s.most, b-pick(*s.before), s.at.Sub(s.before.At)):
