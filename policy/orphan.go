@@ -79,11 +79,12 @@ func orphan(kind guard.Kind) func(Rules, Facts) Outcome {
 			return Outcome{}
 		}
 		conf := r.Orphans[kind]
-		if tell := left.from.Add(max(conf.After, left.patience)); f.At.Before(tell) {
+		tell := left.from.Add(max(conf.After, left.patience))
+		if f.At.Before(tell) {
 			return Outcome{Next: tell}
 		}
-		if f.unseenSince(left.since) {
-			return Outcome{Unlisted: kind} // it may have gone as well (law 1)
+		if left.unseen = f.unseenSince(left.since); left.unseen && f.At.Before(tell.Add(unseenFor)) {
+			return Outcome{Next: tell.Add(unseenFor), Unlisted: kind} // it may have gone as well (law 1)
 		}
 		return left.judge(r, f, conf, rule)
 	}
@@ -102,6 +103,9 @@ func (l left) judge(r Rules, f Facts, conf Orphan, rule guard.Rule) Outcome {
 	}
 	kind := orphanWords[f.Resource().Kind]
 	title := fmt.Sprintf("%s: %s %s left behind%s; %s", f.name(), article(kind), kind, f.size(), f.monthly())
+	if l.unseen {
+		title += ", if it is still there"
+	}
 	lines := append([]string{l.why}, l.lines(f)...)
 	switch id := f.Resource().String(); {
 	case conf.Then != guard.ActRelease:
@@ -133,6 +137,9 @@ func (l left) judge(r Rules, f Facts, conf Orphan, rule guard.Rule) Outcome {
 			Lines: append([]string{"The account is in observe mode, so guard does nothing. It goes on billing."}, lines...)})
 	}
 	out := Outcome{Verdicts: []Verdict{v}}
+	if l.unseen {
+		out.Unlisted = f.Resource().Kind
+	}
 	if conf.Then == guard.ActRelease && keep == "" {
 		out.Next = f.after(due)
 	}
@@ -148,6 +155,8 @@ func (l left) keeps(f Facts, conf Orphan) string {
 		return "it was never seen on a leased instance, so that nobody has allowed it"
 	case l.kept != "":
 		return l.kept
+	case l.unseen:
+		return "nobody knows whether it is still there"
 	case !f.Observed.Resource.Parent.IsZero():
 		return fmt.Sprintf("the provider says that it still hangs on %s", f.Observed.Resource.Parent.ID)
 	case f.Observed.Resource.UsesUntold:
@@ -159,6 +168,9 @@ func (l left) keeps(f Facts, conf Orphan) string {
 // lines say whose it is, how old it is and why it is still there.
 func (l left) lines(f Facts) []string {
 	var lines []string
+	if l.unseen {
+		lines = append(lines, fmt.Sprintf("Whether it is still there is not known: guard has not seen it since %s, and what is in %s is not listed.", f.stamp(f.Observed.Seen), orWhole(f.Resource().Scope)))
+	}
 	if l.survived != "" {
 		lines = append(lines, Upper(l.survived)+".")
 	}

@@ -11,6 +11,10 @@ import (
 // what clusters and backup tools keep: nearly all younger ones go by themselves.
 const settled = 30 * 24 * time.Hour
 
+// unseenFor is how long guard waits to see a thing again before people hear of it as it
+// was last known: a place that is listed no more may never be again.
+const unseenFor = 24 * time.Hour
+
 // left is a thing that outlived what it was for.
 type left struct {
 	// since is when that began; from is what the rule's time counts from, and patience
@@ -20,6 +24,7 @@ type left struct {
 	why         string // what it was for, and what became of that
 	survived    string // why it is still there; "" where nobody tells
 	ours        bool   // it was on a leased instance, or guard has tagged it
+	unseen      bool   // all that is known of it is from before that
 	made        string // who else keeps it: a cluster, a backup tool; "" where nobody does
 	kept        string // why it is never deleted; "" where nothing speaks against it
 }
