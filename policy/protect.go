@@ -61,12 +61,10 @@ func (f Facts) Protection(r Rules) Protection {
 		}
 		return Protection{On: true, Why: "protected by " + by}
 	}
-	tags := map[string]string{}
 	if f.Observed != nil {
-		maps.Copy(tags, f.Observed.Resource.Tags)
-	}
-	if p := r.Protect.of(tags); p.On {
-		return p
+		if p := r.Protect.of(f.Observed.Resource.Tags); p.On {
+			return p
+		}
 	}
 	for t, until := range f.lost() {
 		if p := r.Protect.of(map[string]string{t.Key: t.Value}); p.On {
@@ -79,6 +77,9 @@ func (f Facts) Protection(r Rules) Protection {
 
 // of judges the tags of a resource; an exact match wins over a near miss.
 func (p Protect) of(tags map[string]string) Protection {
+	if !p.looks(tags) {
+		return Protection{}
+	}
 	for _, key := range slices.Sorted(maps.Keys(p.Tags)) {
 		if v, ok := tags[key]; ok && v == p.Tags[key] {
 			return Protection{On: true, Why: fmt.Sprintf("the tag %s=%s protects it", key, v)}
@@ -93,6 +94,18 @@ func (p Protect) of(tags map[string]string) Protection {
 		}
 	}
 	return Protection{}
+}
+
+// looks reports tags of which any may protect; of nearly every resource none does.
+func (p Protect) looks(tags map[string]string) bool {
+	for want, is := range p.Tags {
+		for key, value := range tags {
+			if key == want && value == is || nearMiss(key, value, want) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // nearMiss reports a key that a person may have meant as want. A plain "no" in
