@@ -68,6 +68,8 @@ type agent struct {
 	burn     Burn
 	fired    guard.Instant
 
+	// Of the shipping loop alone: why guardd takes nothing, as last told.
+	said string
 	// Of the sampling loop alone.
 	counters *machine.Counters
 	read     guard.Instant
@@ -172,16 +174,22 @@ func (a *agent) sample() {
 	x.Sessions, x.InputAge = a.Box.Sessions(at.Wall)
 	x.HeartbeatAge = a.Box.Heartbeat(at.Wall)
 	a.queue.push(x, a.boot, at)
+	a.kick()
+}
+
+// kick has what waits sent now.
+func (a *agent) kick() {
 	select {
 	case a.wake <- struct{}{}:
 	default:
 	}
 }
 
-// request is what is sent next.
-func (a *agent) request() (wire.AgentRequest, error) {
+// request is what is sent next, after so many failures in a row: the less the more there
+// were, for a line may be too slow for all that waits.
+func (a *agent) request(failures int) (wire.AgentRequest, error) {
 	at := a.Now()
-	batch, rest, lost, err := a.queue.batch(a.boot, at)
+	batch, rest, lost, err := a.queue.batch(a.boot, at, max(mostBatch>>failures, 1))
 	if err != nil {
 		return wire.AgentRequest{}, err
 	}
@@ -194,7 +202,7 @@ func (a *agent) request() (wire.AgentRequest, error) {
 	r.Trouble = cmp.Or(a.troubles["gpus"], a.troubles["disk"])
 	if f := a.Fuse; f != nil {
 		v := Judge(f.After, a.state.Heard, a.scene(at))
-		r.Fuse = &wire.AgentFuse{State: string(v.Burn), After: f.After.String(), Does: f.Does, DryRun: f.DryRun, Why: v.Why}
+		r.Fuse = &wire.AgentFuse{State: string(v.Burn), After: short(f.After), Does: f.Does, DryRun: f.DryRun, Why: v.Why}
 		if !v.At.IsZero() {
 			t := v.At.Wall.Add(a.skew)
 			r.Fuse.At = &t

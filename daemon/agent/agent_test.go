@@ -170,6 +170,9 @@ func TestAway(t *testing.T) {
 		if tries := len(after) - len(before); tries < 30 || tries > 60 {
 			t.Errorf("%d tries in three hours", tries)
 		}
+		if b, err := os.ReadFile(filepath.Join(l.o.Dir, samplesFile)); err != nil || bytes.Count(b, []byte("\n")) != 180 {
+			t.Errorf("%d of 180 samples are on the disk (%v)", bytes.Count(b, []byte("\n")), err)
+		}
 		l.stop()
 		l.start()
 		l.pass(30*time.Second + time.Minute)
@@ -193,6 +196,36 @@ func TestAway(t *testing.T) {
 		}
 		if b, err := os.ReadFile(filepath.Join(l.o.Dir, samplesFile)); err != nil || len(b) != 0 {
 			t.Errorf("%d bytes wait on the disk (%v)", len(b), err)
+		}
+	})
+}
+
+// TestSlowLine: where not all that waits gets through at once, less is sent, and in the end
+// all has come. Each reason is told once, with what to do.
+func TestSlowLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.becomes(fails(errAway))
+		l.start()
+		l.pass(3 * time.Hour)
+		l.becomes(fails(&wire.Error{Kind: wire.KindToken, Message: "that token is over", Hint: "Ask an admin."}))
+		l.pass(time.Hour)
+		takes := l.takes(0)
+		l.becomes(func(r wire.AgentRequest) (wire.AgentAnswer, error) {
+			if len(r.Samples) > 20 {
+				return wire.AgentAnswer{}, &wire.Error{Kind: wire.KindUnavailable, Message: "it came too slowly"}
+			}
+			return takes(r)
+		})
+		l.pass(time.Hour)
+		l.stop()
+		if n := len(l.taken); n < 298 || l.last.Lost != 0 {
+			t.Errorf("%d samples have come, %d were given up", n, l.last.Lost)
+		}
+		for _, once := range []string{"nobody listens", "that token is over", `hint="Ask an admin."`} {
+			if n := strings.Count(l.log.String(), once); n != 1 {
+				t.Errorf("told %d times: %s", n, once)
+			}
 		}
 	})
 }
@@ -232,6 +265,10 @@ func TestFuse(t *testing.T) {
 		l.fuse(6 * time.Hour)
 		l.becomes(l.takes(2 * time.Hour))
 		l.start()
+		l.pass(time.Second)
+		if _, _, _, last := l.seen(); last.Fuse == nil || last.Fuse.State != "armed" || last.Fuse.After != "6h" {
+			t.Errorf("as soon as guard is heard: %+v", last.Fuse)
+		}
 		l.pass(time.Hour)
 		_, _, _, last := l.seen()
 		if f := last.Fuse; f == nil || f.State != "armed" || f.Does != "powers the box off" || f.At == nil || time.Until(*f.At).Round(10*time.Minute) != 6*time.Hour {

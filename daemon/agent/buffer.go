@@ -63,10 +63,10 @@ func (b *buffer) push(x guard.Sample, boot string, at guard.Instant) {
 	}
 }
 
-// batch is what is sent next, and how many wait after it. A wall clock that was set since
+// batch is what is sent next, most samples of it, and how many wait after it. A wall clock that was set since
 // a sample was taken has put that sample's time wrong; within one boot what has elapsed
 // since tells it right.
-func (b *buffer) batch(boot string, at guard.Instant) (out []wire.AgentSample, rest, lost int, err error) {
+func (b *buffer) batch(boot string, at guard.Instant, most int) (out []wire.AgentSample, rest, lost int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	size := 0
@@ -81,7 +81,7 @@ func (b *buffer) batch(boot string, at guard.Instant) (out []wire.AgentSample, r
 		if err != nil {
 			return nil, 0, 0, fmt.Errorf("encode a sample: %w", err)
 		}
-		if size += len(raw) + 100; len(out) > 0 && (size > mostBatchBytes || len(out) == mostBatch) {
+		if size += len(raw) + 100; len(out) > 0 && (size > mostBatchBytes || len(out) == most) {
 			break
 		}
 		out = append(out, wire.AgentSample{Stream: w.Stream, Seq: w.Seq, Sample: raw})

@@ -60,7 +60,7 @@ func TestBufferOrder(t *testing.T) {
 					want = want[1:]
 				}
 			case "take":
-				batch, rest, _, err := b.batch("one", moment(0))
+				batch, rest, _, err := b.batch("one", moment(0), mostBatch)
 				if err != nil || rest != 0 || len(batch) != len(want) {
 					t.Fatalf("%d samples and %d after them, want %d (%v)", len(batch), rest, len(want), err)
 				}
@@ -109,7 +109,7 @@ func TestBufferTimes(t *testing.T) {
 	}{{"one", 0, 0}, {"one", 4 * time.Second, 0}, {"one", -3 * time.Hour, -3 * time.Hour}, {"one", 3 * time.Hour, 3 * time.Hour}, {"two", 3 * time.Hour, 0}} {
 		at := moment(10 * time.Minute)
 		at.Wall = at.Wall.Add(c.set)
-		batch, _, _, err := b.batch(c.boot, at)
+		batch, _, _, err := b.batch(c.boot, at, mostBatch)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func TestBufferBatches(t *testing.T) {
 	}
 	total, requests := 0, 0
 	for b.len() > 0 {
-		batch, rest, lost, err := b.batch("one", moment(0))
+		batch, rest, lost, err := b.batch("one", moment(0), mostBatch)
 		if err != nil || len(batch) == 0 || len(batch) > mostBatch || lost != 50 || rest != b.len()-len(batch) {
 			t.Fatalf("%d in a batch, %d after it, %d lost (%v)", len(batch), rest, lost, err)
 		}

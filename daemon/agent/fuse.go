@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"guard"
@@ -89,9 +90,20 @@ func Judge(after time.Duration, h Heard, now Scene) Verdict {
 	v := Verdict{Burn: FuseArmed, At: now.At.Add(wait)}
 	switch {
 	case wait <= 0:
-		return Verdict{Burn: FuseFired, At: now.At, Why: fmt.Sprintf("guard has not been heard for %s, and the limit it told of has passed", silent.Round(time.Second))}
+		return Verdict{Burn: FuseFired, At: now.At, Why: fmt.Sprintf("guard has not been heard for %s, and the limit it told of has passed", short(silent.Round(time.Second)))}
 	case silent >= after:
-		v.Burn, v.Why = FuseBurning, fmt.Sprintf("guard has not been heard for %s", silent.Round(time.Second))
+		v.Burn, v.Why = FuseBurning, fmt.Sprintf("guard has not been heard for %s", short(silent.Round(time.Second)))
 	}
 	return v
+}
+
+// short is a duration without the zeros at its end: 6h, 1h30m.
+func short(d time.Duration) string {
+	s := d.String()
+	for _, none := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, none) {
+			s = s[:len(s)-2]
+		}
+	}
+	return s
 }

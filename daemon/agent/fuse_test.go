@@ -140,3 +140,12 @@ func TestFuseHeeds(t *testing.T) {
 		}
 	})
 }
+
+func TestShort(t *testing.T) {
+	for d, want := range map[time.Duration]string{0: "0s", 30 * time.Second: "30s", 10 * time.Minute: "10m", 90 * time.Minute: "1h30m", 6 * time.Hour: "6h", 10 * time.Hour: "10h",
+		time.Hour + time.Second: "1h0m1s", 20*time.Hour + 10*time.Minute: "20h10m"} {
+		if got := short(d); got != want {
+			t.Errorf("%s: %s", want, got)
+		}
+	}
+}

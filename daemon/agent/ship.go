@@ -30,11 +30,11 @@ const (
 func (a *agent) ship(ctx context.Context) {
 	failures := 0
 	for ctx.Err() == nil {
-		rest, err := a.send(ctx)
+		rest, err := a.send(ctx, failures)
 		if ctx.Err() != nil {
 			return
 		}
-		a.told(err, failures)
+		a.told(err)
 		if err == nil {
 			failures = 0
 			if rest == 0 {
@@ -46,28 +46,55 @@ func (a *agent) ship(ctx context.Context) {
 			continue
 		}
 		failures++
-		if err := a.queue.keep(); err != nil {
-			a.trouble("disk", "what waits for guardd cannot be kept on the disk: "+err.Error())
-		} else {
-			a.trouble("disk", "")
-		}
-		pause(ctx, backoff(failures, askedWait(err), a.Chance()))
+		a.rest(ctx, backoff(failures, askedWait(err), a.Chance()))
 	}
 }
 
-// told says when guardd falls silent or refuses, and when it is back: once each.
-func (a *agent) told(err error, failures int) {
+// rest waits that long, and meanwhile keeps what waits on the disk as it comes: nobody
+// says when this process is killed.
+func (a *agent) rest(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	for {
+		a.keep()
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			return
+		case <-a.wake:
+		}
+	}
+}
+
+// keep brings the disk up to what waits.
+func (a *agent) keep() {
+	why := ""
+	if err := a.queue.keep(); err != nil {
+		why = "what waits for guardd cannot be kept on the disk: " + err.Error()
+	}
+	a.trouble("disk", why)
+}
+
+// told says why guardd takes nothing, once each reason, and when it is back.
+func (a *agent) told(err error) {
 	switch {
-	case err != nil && failures == 0:
-		a.Log.Warn("guardd takes no samples; they wait", "error", err.Error(), "waiting", a.queue.len())
-	case err == nil && failures > 0:
+	case err == nil && a.said != "":
+		a.said = ""
 		a.Log.Info("guardd takes samples again", "waiting", a.queue.len())
+	case err != nil && err.Error() != a.said:
+		a.said = err.Error()
+		args := []any{"error", a.said, "waiting", a.queue.len()}
+		if refusal, ok := errors.AsType[*wire.Error](err); ok && refusal.Hint != "" {
+			args = append(args, "hint", refusal.Hint)
+		}
+		a.Log.Warn("guardd takes no samples; they wait", args...)
 	}
 }
 
 // send sends one batch, and returns how many samples wait after it.
-func (a *agent) send(ctx context.Context) (rest int, err error) {
-	r, err := a.request()
+func (a *agent) send(ctx context.Context, failures int) (rest int, err error) {
+	r, err := a.request(failures)
 	if err != nil {
 		return 0, err
 	}
@@ -81,9 +108,7 @@ func (a *agent) send(ctx context.Context) (rest int, err error) {
 	}
 	a.queue.took(r.Samples)
 	if r.Waiting == 0 {
-		if err := a.queue.keep(); err != nil {
-			a.trouble("disk", "what waits for guardd cannot be kept on the disk: "+err.Error())
-		}
+		a.keep()
 	}
 	a.heard(answer, sent)
 	return r.Waiting, nil
@@ -128,6 +153,9 @@ func (a *agent) failed(err error, r wire.AgentRequest, at guard.Instant) {
 func (a *agent) heard(answer wire.AgentAnswer, at guard.Instant) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.Fuse != nil && a.state.Heard.At.IsZero() {
+		a.kick() // the fuse is another one now than was told
+	}
 	a.vain = guard.Instant{}
 	a.skew = answer.Now.Sub(at.Wall)
 	h := Heard{Boot: a.boot, At: at}
@@ -215,7 +243,7 @@ func (a *agent) tellFuse() {
 }
 
 func (a *agent) sayFuse(v Verdict) {
-	args := []any{"state", string(v.Burn), "after", a.Fuse.After.String(), "does", a.Fuse.Does}
+	args := []any{"state", string(v.Burn), "after", short(a.Fuse.After), "does", a.Fuse.Does}
 	if a.Fuse.DryRun {
 		args = append(args, "dry_run", true)
 	}

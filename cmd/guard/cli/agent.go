@@ -124,7 +124,7 @@ does not fire it.`,
 				return err
 			}
 			o.Send = c.PushSamples
-			a.say(fmt.Sprintf("guard agent on %s, a summary every %s to %s", o.Resource, o.Every, a.where()))
+			a.say(fmt.Sprintf("guard agent on %s, a summary every %s to %s", o.Resource, span(o.Every), a.where()))
 			return agent.Run(cmd.Context(), o)
 		},
 	}
@@ -146,7 +146,7 @@ func (a *app) thisBox(cmd *cobra.Command, named, dir string) (string, error) {
 	if named != "" {
 		return named, checkID(named)
 	}
-	found, err := a.whereabouts(cmd)
+	found, err := a.whereabouts(cmd, "--resource")
 	if nobody := (*client.UnreachableError)(nil); !errors.As(err, &nobody) {
 		return found, err
 	}

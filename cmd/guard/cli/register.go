@@ -75,7 +75,7 @@ once guardd is back (guard spool).`,
 			case self && r.ID != "":
 				return usagef("--self is the machine that this runs on: leave out %q", clean(r.ID))
 			case self:
-				if r.ID, err = a.whereabouts(cmd); err != nil {
+				if r.ID, err = a.whereabouts(cmd, "guard register"); err != nil {
 					return err
 				}
 			case r.ID == "":

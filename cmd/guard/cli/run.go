@@ -43,7 +43,7 @@ as idle. Standard streams, the terminal, signals and the exit status are the
 command's own; one that a signal ended gives 128 and the signal's number.
 
 --purpose, --budget, --ttl and --tag register the box, or update its
-registration, before the job begins; so does --max-runtime, where the lease
+registration, whoever's it is, before the job begins; so does --max-runtime, where the lease
 would end before the job may (the lease then ends ten minutes after it must
 have). At --max-runtime the job gets SIGTERM, and after --kill-after SIGKILL.
 
@@ -168,7 +168,7 @@ func (a *app) jobBox(cmd *cobra.Command, r *runFlags) string {
 	if r.resource != "" {
 		return r.resource
 	}
-	id, err := a.whereabouts(cmd)
+	id, err := a.whereabouts(cmd, "--resource")
 	if err != nil {
 		a.say("guard: " + err.Error())
 		a.say("guard: the job runs; guardd is not told of it, but for what the agent sees")
@@ -184,10 +184,11 @@ const slack = 10 * time.Minute
 func (a *app) leaseFor(cmd *cobra.Command, r *runFlags, id string, p job.Plan) error {
 	q := r.lease
 	q.ID = id
-	if q.TTL == "" && p.MaxRuntime > 0 && id != "" {
-		q.TTL = a.longer(cmd.Context(), id, p.MaxRuntime+p.KillAfter+slack)
+	asked := q.Purpose != "" || q.Budget != "" || q.TTL != "" || len(q.Tags) > 0
+	if id != "" && (asked || p.MaxRuntime > 0) {
+		a.asItIs(cmd.Context(), &q, p)
 	}
-	if q.Purpose == "" && q.Budget == "" && q.TTL == "" && len(q.Tags) == 0 {
+	if !asked && q.TTL == "" {
 		return nil
 	}
 	if id == "" {
@@ -210,19 +211,24 @@ func (a *app) leaseFor(cmd *cobra.Command, r *runFlags, id string, p job.Plan) e
 	return nil
 }
 
-// longer is the life that a lease needs for a job to have its time; "" where it lasts as
-// long already, or nobody can tell.
-func (a *app) longer(ctx context.Context, id string, least time.Duration) string {
+// asItIs makes a registration fit the lease that is there, where guardd tells of it: a job
+// that changes it leaves it with whom it is, and makes it no shorter than it need be.
+func (a *app) asItIs(ctx context.Context, q *wire.RegisterRequest, p job.Plan) {
 	c, err := a.dial()
 	if err != nil {
-		return ""
+		return
 	}
-	s, err := c.Show(ctx, id)
+	s, err := c.Show(ctx, q.ID)
 	if err != nil {
-		return ""
+		return
 	}
-	if end := s.Item.ExpiresAt; s.Item.Lease != "" && (end == nil || end.Sub(s.Now) >= least) {
-		return ""
+	it := s.Item
+	if it.Lease != "" && !it.Adopted {
+		q.Owner = it.Owner
 	}
-	return fmt.Sprintf("%ds", int64(least/time.Second))
+	least := p.MaxRuntime + p.KillAfter + slack
+	lasts := it.Lease != "" && (it.ExpiresAt == nil || it.ExpiresAt.Sub(s.Now) >= least)
+	if q.TTL == "" && p.MaxRuntime > 0 && !lasts {
+		q.TTL = fmt.Sprintf("%ds", int64(least/time.Second))
+	}
 }

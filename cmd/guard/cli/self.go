@@ -37,18 +37,19 @@ type clue struct {
 }
 
 // whereabouts is the ACCOUNT/ID of the machine that this runs on: what the cloud
-// says of it, looked up among what guardd knows.
-func (a *app) whereabouts(cmd *cobra.Command) (string, error) {
+// says of it, looked up among what guardd knows. naming is what a person writes before an
+// ACCOUNT/ID to say it themselves.
+func (a *app) whereabouts(cmd *cobra.Command, naming string) (string, error) {
 	clues := a.clues(cmd.Context())
 	if len(clues) == 0 {
-		return "", fmt.Errorf("this machine says nothing of which instance it is: no metadata service answers, and the environment names none. Name it: guard register ACCOUNT/ID (guard ls shows them)")
+		return "", fmt.Errorf("this machine says nothing of which instance it is: no metadata service answers, and the environment names none. Name it: %s ACCOUNT/ID (guard ls shows them)", naming)
 	}
 	list, err := ask(a, cmd, "waiting for guardd", func(ctx context.Context, c *client.Client) (wire.List, error) {
 		return c.List(ctx, client.Filter{Kind: "instance"})
 	})
 	if err != nil {
 		for _, c := range clues {
-			a.say(fmt.Sprintf("this machine is %s, by %s; which account that is in only guardd knows. To have it kept, name it: guard register ACCOUNT/%s", c.id, c.from, c.id))
+			a.say(fmt.Sprintf("this machine is %s, by %s; which account that is in only guardd knows. To do without, name it: %s ACCOUNT/%s", c.id, c.from, naming, c.id))
 		}
 		return "", err
 	}
