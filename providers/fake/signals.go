@@ -91,8 +91,17 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return json.Marshal(v.Gauge)
 }
 
+// mostRate is a number of bytes or joules a second beyond which a reading is nonsense:
+// it is told as it stands, and moves no counter.
+const mostRate = 5e10
+
 // rate is the value as something that a counter adds up.
-func (v Value) rate() float64 { return max(v.Or(0), 0) }
+func (v Value) rate() float64 {
+	if v.Or(0) > mostRate {
+		return 0
+	}
+	return max(v.Or(0), 0)
+}
 
 // Reading is the value of a field: one, which is that of every GPU, or where Each is
 // set one for each GPU.

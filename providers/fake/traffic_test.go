@@ -125,3 +125,23 @@ func TestEveryByteCountsOnce(t *testing.T) {
 		t.Error(fmt.Sprint("traffic without a price costs ", sum))
 	}
 }
+
+// What no interface can send is told as it stands; nothing was sent for it, and no
+// counter moves.
+func TestAbsurdTraffic(t *testing.T) {
+	for _, rate := range []float64{9e18, 1e308} {
+		sc := Script{Account: "lab", Egress: &Traffic{Amount: "0.09", Per: "gb"}, Resources: []Resource{{ID: "i-1"}},
+			Timeline: []Event{sends("i-1", 0, 1000, 0), sends("i-1", time.Minute, rate, rate), sends("i-1", time.Hour, 1000, 0)}}
+		s := tell(t, sc)
+		s.c.Advance(DefaultStart.Add(time.Hour + time.Minute))
+		s.want("bytes", s.c.Sent("i-1"), uint64(120_000))
+		for _, x := range s.since(time.Hour+time.Minute, 58*time.Minute, "i-1") {
+			tx := map[bool]float64{true: 1000, false: rate}[x.At.After(DefaultStart.Add(time.Hour))]
+			s.want("told", x.Tx, guard.Known(tx))
+			s.want("counted", x.NICs[0].Tx <= 120_000, true)
+		}
+		if sum, _ := s.c.Spend("i-1"); sum.FloatString(7) != "0.0000108" {
+			t.Errorf("it costs %s", sum.FloatString(7))
+		}
+	}
+}

@@ -15,9 +15,8 @@ const kept = 24 * time.Hour
 // watch is what a monitor sees of one thing, over time. A reading stands for the
 // interval that ends with it, so that it tells what was just before its own time.
 type watch struct {
-	start time.Time     // of the cloud: readings are at multiples of their interval from it
-	marks []mark        // oldest first, each from its time on
-	ahead time.Duration // the largest of their offsets; 0 at least
+	start time.Time // of the cloud: readings are at multiples of their interval from it
+	marks []mark    // oldest first, each from its time on
 }
 
 // mark is what holds from a moment on.
@@ -88,9 +87,6 @@ func (w *watch) happen(e Event, at time.Time) {
 	var held wireSample
 	if e.Signals != nil && (e.Signals.Lost == SignalsFrozen || e.Signals.Lost == SignalsStuck) {
 		held = w.latest(at)
-	}
-	if e.SampleOffset != nil {
-		w.ahead = max(w.ahead, *e.SampleOffset)
 	}
 	w.change(at, func(m *mark) {
 		switch {
@@ -210,19 +206,15 @@ func (m *mark) counter(from uint64, on float64) uint64 {
 	return n
 }
 
-// samples are the readings after a time, as they are stamped, and up to now, oldest
-// first. What is frozen is told whenever it is asked for.
+// samples are the readings that came in after a time, however they are stamped, and up
+// to now, oldest first. What is frozen is told whenever it is asked for.
 func (w *watch) samples(since, now time.Time) []wireSample {
 	from := now.Add(-kept)
-	if early := since.Add(-w.ahead); early.After(from) {
-		from = early
+	if since.After(from) {
+		from = since
 	}
 	var out []wireSample
-	w.each(from, now, func(at time.Time, i int) {
-		if at.Add(w.marks[i].offset).After(since) {
-			out = append(out, w.reading(at, i))
-		}
-	})
+	w.each(from, now, func(at time.Time, i int) { out = append(out, w.reading(at, i)) })
 	if m := w.marks[len(w.marks)-1]; m.running && m.lost == SignalsFrozen && m.held != nil && now.After(m.at) {
 		out = append(out, m.held)
 	}
