@@ -3,6 +3,7 @@ package egress
 import (
 	"cmp"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,14 +16,21 @@ import (
 // through another interface, too.
 var virtual = []string{"docker", "veth", "br-", "virbr", "cni", "flannel", "cali", "tun", "tap", "wg", "tailscale", "bond", "dummy", "vxlan", "ifb"}
 
+// accelerates is how the virtual function of an Azure machine's accelerated networking is
+// named by its place on the bus: Linux's netvsc driver counts its bytes to the eth
+// interface that it works for, too (netvsc_get_stats64 of drivers/net/hyperv).
+var accelerates = regexp.MustCompile(`^enP[0-9]+(p[0-9]+)?s[0-9]+(f[0-9]+)?(np?[0-9]+)?$`)
+
 // physical are the interfaces that count, each once: those that are not virtual, or
 // where there is no other the virtual ones. The loopback never counts.
 func physical(nics []guard.NICSample) []guard.NICSample {
 	out := slices.DeleteFunc(slices.Clone(nics), func(n guard.NICSample) bool { return n.Name == "lo" || n.Name == "lo0" })
 	slices.SortStableFunc(out, func(a, b guard.NICSample) int { return cmp.Compare(a.Name, b.Name) })
 	out = slices.CompactFunc(out, func(a, b guard.NICSample) bool { return a.Name == b.Name })
+	eth := slices.ContainsFunc(out, func(n guard.NICSample) bool { return strings.HasPrefix(n.Name, "eth") })
 	wired := slices.DeleteFunc(slices.Clone(out), func(n guard.NICSample) bool {
-		return slices.ContainsFunc(virtual, func(kind string) bool { return strings.HasPrefix(n.Name, kind) })
+		return eth && accelerates.MatchString(n.Name) ||
+			slices.ContainsFunc(virtual, func(kind string) bool { return strings.HasPrefix(n.Name, kind) })
 	})
 	if len(wired) == 0 {
 		return out

@@ -3,6 +3,7 @@ package egress
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,6 +106,35 @@ func TestGap(t *testing.T) {
 	}
 	if rec.Lag != 4*time.Hour {
 		t.Errorf("lag %s", rec.Lag)
+	}
+}
+
+// What goes through two interfaces of one machine counts once: the names show it.
+func TestPhysical(t *testing.T) {
+	for _, c := range []struct{ told, counts string }{
+		{"eth0", "eth0"},
+		{"lo eth0 docker0 veth12 br-0a", "eth0"},
+		{"eth0 enP52582s1", "eth0"}, // Azure, accelerated
+		{"eth0 eth1 enP1s1 enP30832p0s2", "eth0 eth1"},
+		{"enP2p1s0f0 enP2p1s0f1", "enP2p1s0f0 enP2p1s0f1"}, // a bus of many domains, and no Azure
+		{"enP2p1s0f0np0 lo", "enP2p1s0f0np0"},
+		{"ens5 ens6", "ens5 ens6"},
+		{"eth0 enp3s0", "enp3s0 eth0"},
+		{"bond0 lo", "bond0"},
+		{"eth0 eth0", "eth0"},
+		{"lo", ""},
+	} {
+		var nics []guard.NICSample
+		for name := range strings.FieldsSeq(c.told) {
+			nics = append(nics, guard.NICSample{Name: name})
+		}
+		var got []string
+		for _, n := range physical(nics) {
+			got = append(got, n.Name)
+		}
+		if strings.Join(got, " ") != c.counts {
+			t.Errorf("%s: %s count, want %s", c.told, got, c.counts)
+		}
 	}
 }
 
