@@ -186,7 +186,7 @@ func (e *ec2Account) describe(region string, form url.Values) answer {
 		if t.Scope != region || i < from {
 			continue
 		}
-		if len(items) == e.world.PageSize {
+		if e.world.PageSize > 0 && len(items) == e.world.PageSize {
 			more = i
 			break
 		}

@@ -2,6 +2,7 @@ package fake
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -33,7 +34,15 @@ func harness() providertest.Harness {
 				if x.Protected {
 					r.Protected = []string{"release"}
 				}
+				for _, l := range w.Leftovers {
+					if l.AttachedTo == x.ID {
+						r.Attached = append(r.Attached, l.ID)
+					}
+				}
 				s.Resources = append(s.Resources, r)
+			}
+			for _, l := range w.Leftovers {
+				s.Resources = append(s.Resources, Resource{Kind: l.Kind, ID: l.ID, Scope: l.Scope})
 			}
 			if w.Canary != "" {
 				s.Faults = []Fault{{Reply: Reply{SetFields: map[string]any{"root_password": w.Canary, "ssh": "ssh -p " + w.Canary}}}}
@@ -45,8 +54,14 @@ func harness() providertest.Harness {
 			if o.dry {
 				return providertest.Op{Call: providertest.DryRun}
 			}
+			if o.call == CallDelete {
+				o.call = CallRelease
+			}
 			return providertest.Op{Call: o.call, Scope: o.scope}
 		},
+		LeftoverID: func(kind guard.Kind, n int) string { return fmt.Sprintf("%s-%d", kind, n) },
+		Kinds:      []guard.Kind{guard.Volume, guard.Snapshot, guard.Image, guard.Address, guard.Filesystem},
+		Attached:   []guard.Kind{guard.Volume, guard.Address},
 		Currency:   "USD",
 		Odd:        oddServers(),
 		Watched:    watched,

@@ -39,7 +39,7 @@ func (x *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		r.Body.Close()
 	}
-	q := request{x.classify(r, body), fmt.Sprintf("%s %s %s", r.Method, r.URL, body), r.URL.Host}
+	q := request{x.classify(r, body), textOf(r, body), r.URL.Host}
 	x.mu.Lock()
 	n := 1
 	for _, o := range x.seen {
@@ -72,6 +72,10 @@ func (x *wire) on(call string, f func(n int, r *http.Request) (*http.Response, e
 		resp, err := f(n, r)
 		return resp, err, resp != nil || err != nil
 	}
+}
+
+func textOf(r *http.Request, body []byte) string {
+	return fmt.Sprintf("%s %s %s", r.Method, r.URL, body)
 }
 
 // only lets the one request be answered by f, however often it is sent, and says whether
@@ -159,3 +163,14 @@ func (timeOut) Temporary() bool { return true }
 
 // quick bounds a test whose adapter sleeps between tries although it must not.
 const quick = 5 * time.Second
+
+// hosts are those that were asked.
+func (x *wire) hosts() []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var out []string
+	for _, q := range x.seen {
+		out = append(out, q.host)
+	}
+	return out
+}

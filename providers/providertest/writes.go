@@ -199,23 +199,26 @@ func (s *suite) stopFirst() {
 	}
 }
 
+// unanswered are the ways in which a write gets no good reply, and whether it may have
+// been done all the same.
+var unanswered = []struct {
+	name      string
+	answer    func(r *http.Request) (*http.Response, error)
+	uncertain bool
+}{
+	{"a time-out", broken["a time-out"], true},
+	{"a reset", broken["a reset"], true},
+	{"a cut connection", broken["a cut connection"], true},
+	{"a page for people", broken["a page for people"], true},
+	{"504", func(r *http.Request) (*http.Response, error) { return reply(r, 504, "") }, true},
+	{"500", broken["500"], false},
+	{"503", broken["503"], false},
+	{"429", broken["429"], false},
+	{"no connection", broken["no connection"], false},
+}
+
 func (s *suite) writesOnce() {
-	tests := []struct {
-		name      string
-		answer    func(r *http.Request) (*http.Response, error)
-		uncertain bool
-	}{
-		{"a time-out", broken["a time-out"], true},
-		{"a reset", broken["a reset"], true},
-		{"a cut connection", broken["a cut connection"], true},
-		{"a page for people", broken["a page for people"], true},
-		{"504", func(r *http.Request) (*http.Response, error) { return reply(r, 504, "") }, true},
-		{"500", broken["500"], false},
-		{"503", broken["503"], false},
-		{"429", broken["429"], false},
-		{"no connection", broken["no connection"], false},
-	}
-	for _, tt := range tests {
+	for _, tt := range unanswered {
 		for _, call := range []string{Release, Stop, Tag} {
 			s.Run(call+" meets "+tt.name, func(t *testing.T) {
 				sub := &suite{T: t, h: s.h}

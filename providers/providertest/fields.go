@@ -1,0 +1,347 @@
+package providertest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"guard"
+	"guard/providers"
+)
+
+// absurd is what a field of a reply may hold one day, in place of what it should.
+var absurd = []struct{ name, json string }{
+	{"null", `null`},
+	{"missing", ``},
+	{"an empty text", `""`},
+	{"a new word", `"levitating"`},
+	{"a text of NaN", `"NaN"`},
+	{"a huge text", `"` + strings.Repeat("x", 1<<15) + `"`},
+	{"zero", `0`},
+	{"negative", `-1`},
+	{"a fraction", `0.5`},
+	{"1e38", `1e38`},
+	{"more than a float holds", `1e999`},
+	{"true", `true`},
+	{"a list", `[[1]]`},
+	{"an object", `{"a":[]}`},
+}
+
+// plain are the values that a field of the same sort may well have.
+var plain = []string{`0`, `-1`, `0.5`}
+
+// wrongFields takes the healthy replies to each read, and puts each absurd value into one
+// field at a time: of what stands around the list and of its first entry. What can still
+// be told must be told, and the rest is unknown or an error: never nothing, never zero,
+// never absent, and never at the cost of the other entries.
+func (s *suite) wrongFields() {
+	w := s.world(2)
+	w.PageSize = 0
+	reads := []read{s.readIdentity(), s.readList(w, guard.Instance), s.readGet(w)}
+	for _, kind := range s.h.Kinds {
+		reads = append(reads, s.readList(s.withLeftovers(kind), kind))
+	}
+	p, _ := s.open(w)
+	if _, ok := p.(providers.Balancer); ok {
+		reads = append(reads, s.readBalance())
+	}
+	if _, ok := p.(providers.Biller); ok {
+		reads = append(reads, s.readCharges())
+	}
+	tried := 0
+	for _, r := range reads {
+		tried += s.spoil(r)
+	}
+	if tried == 0 {
+		s.skip("a reply in JSON")
+	}
+	s.Logf("%d replies with a wrong field", tried)
+}
+
+// read is one that is made again and again.
+type read struct {
+	name string
+	call string // what is spoiled
+	w    World
+	// check makes it, and finds fault with the answer. The value is what stands in the
+	// reply; "" for nothing.
+	check func(p providers.Provider, value string) string
+}
+
+// spoil makes one read with each absurd value in each field, and says how often.
+func (s *suite) spoil(r read) int {
+	s.Helper()
+	server := s.h.Serve(s.T, r.w)
+	p, x := s.on(server)
+	healthy := map[string][]byte{}
+	x.next = editor{server, func(text string, body []byte) []byte {
+		healthy[text] = body
+		return body
+	}, x}
+	if fault := r.check(p, ""); fault != "" {
+		s.Fatalf("%s, from a healthy account: %s", r.name, fault)
+	}
+	tried := 0
+	for _, text := range x.texts(r.call) {
+		var root any
+		if decode(healthy[text], &root) != nil {
+			continue
+		}
+		for _, at := range nodes(root, nil) {
+			for _, value := range absurd {
+				if same(root, at, value.json) {
+					continue
+				}
+				spoilt := spoilt(healthy[text], at, value.json)
+				p, x := s.on(server)
+				x.next = editor{server, func(t string, body []byte) []byte {
+					if t == text {
+						return spoilt
+					}
+					return body
+				}, x}
+				tried++
+				if fault := r.check(p, value.json); fault != "" {
+					s.Errorf("%s, with %s in %s: %s", r.name, value.name, strings.Join(at, "."), fault)
+				}
+			}
+		}
+	}
+	return tried
+}
+
+func (s *suite) readIdentity() read {
+	return read{"Identity", Identity, s.world(1), func(p providers.Provider, _ string) string {
+		id, err := p.Identity(s.ctx())
+		if err == nil && (strings.TrimSpace(id.ID) == "" || len(id.ID) > 1024) {
+			return fmt.Sprintf("%.100q", id.ID)
+		}
+		return ""
+	}}
+}
+
+func (s *suite) readList(w World, kind guard.Kind) read {
+	scope := w.Scopes[0]
+	want := w.idsIn(scope)
+	if kind != guard.Instance {
+		want = nil
+		for _, t := range w.Leftovers {
+			want = append(want, t.ID)
+		}
+	}
+	return read{"List of kind " + string(kind), List, w, func(p providers.Provider, _ string) string {
+		inv, err := p.List(s.ctx(), providers.Query{Kinds: []guard.Kind{kind}, Scopes: w.Scopes[:1]})
+		if err != nil {
+			return ""
+		}
+		r := s.kindIn(inv, kind, scope)
+		for _, x := range r.Resources {
+			s.sane(string(kind), x)
+			if fault := free(x); fault != "" {
+				return fault
+			}
+		}
+		got := idsOf(r.Resources)
+		kept := len(slices.DeleteFunc(slices.Clone(want), func(id string) bool { return !slices.Contains(got, id) }))
+		if r.Err == nil && (len(got) != len(want) || kept < len(want)-1) {
+			return fmt.Sprintf("a complete list of %.300v, where %v are", got, want)
+		}
+		return ""
+	}}
+}
+
+// free is what is wrong with a price that counts.
+func free(x guard.Resource) string {
+	h, ok := x.Rate.Hourly()
+	switch {
+	case !ok || x.State == guard.StateStopped:
+	case x.Bills == guard.Yes && x.ID.Kind == guard.Instance && h.IsZero():
+		return "it runs for nothing"
+	case h.Rat().Num().BitLen()-h.Rat().Denom().BitLen() > 20: // a million an hour
+		return fmt.Sprintf("it costs %s an hour", h)
+	}
+	return ""
+}
+
+func (s *suite) readGet(w World) read {
+	ask := []guard.ResourceID{s.id(w, 0), s.id(w, 1)}
+	return read{"Get", s.asked(Get), w, func(p providers.Provider, _ string) string {
+		for i, l := range p.Get(s.ctx(), ask...) {
+			switch {
+			case l.Verdict == guard.VerdictAbsent:
+				return fmt.Sprintf("%s is absent", ask[i])
+			case l.Verdict == guard.VerdictFound && l.Resource.ID.Key() != ask[i].Key():
+				return fmt.Sprintf("%.100s stands for %s", l.Resource.ID, ask[i])
+			case l.Verdict == guard.VerdictFound:
+				s.sane("Get", l.Resource)
+				if fault := free(l.Resource); fault != "" {
+					return fault
+				}
+			case l.Err == nil:
+				return fmt.Sprintf("%s is %s without a reason", ask[i], l.Verdict)
+			}
+		}
+		return ""
+	}}
+}
+
+func (s *suite) readBalance() read {
+	w := s.billed()
+	return read{"Balance", Balance, w, func(p providers.Provider, value string) string {
+		b, err := p.(providers.Balancer).Balance(s.ctx())
+		if err == nil && !b.Amount.Equal(w.Balance) && (!slices.Contains(plain, value) || b.Amount.Currency() != s.h.Currency) {
+			return fmt.Sprintf("%v is left, where %s is", b.Amount, w.Balance)
+		}
+		return ""
+	}}
+}
+
+func (s *suite) readCharges() read {
+	w := s.billed()
+	return read{"Charges", Charges, w, func(p providers.Provider, value string) string {
+		all, err := p.(providers.Biller).Charges(s.ctx(), w.Charges[0].From.Add(-24*time.Hour))
+		if err != nil {
+			return ""
+		}
+		for _, c := range all {
+			s.saneCharge(c)
+		}
+		if got, want := sum(all), sum(w.Charges); got != want && !slices.Contains(plain, value) {
+			return fmt.Sprintf("%s in all, where %s is", got, want)
+		}
+		return ""
+	}}
+}
+
+// sum is what all charges come to, whoever they name.
+func sum(all []guard.Charge) string {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Resource = guard.ResourceID{}
+	}
+	return fmt.Sprint(totals(all))
+}
+
+// editor changes the replies of a server.
+type editor struct {
+	next http.RoundTripper
+	edit func(text string, body []byte) []byte
+	x    *wire
+}
+
+// RoundTrip implements http.RoundTripper.
+func (e editor) RoundTrip(r *http.Request) (*http.Response, error) {
+	sent, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(sent))
+	resp, err := e.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	e.x.mu.Lock() // adapters ask in parallel
+	body = e.edit(textOf(r, sent), body)
+	e.x.mu.Unlock()
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	resp.Header.Del("Content-Length")
+	return resp, nil
+}
+
+func decode(body []byte, into *any) error {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	return dec.Decode(into)
+}
+
+// nodes are the paths to all that stands in a value, of its lists the first entry alone.
+func nodes(v any, at []string) [][]string {
+	var out [][]string
+	if len(at) > 0 {
+		out = append(out, at)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, k := range sortedKeys(v) {
+			out = append(out, nodes(v[k], append(slices.Clip(slices.Clone(at)), k))...)
+		}
+	case []any:
+		if len(v) > 0 {
+			out = append(out, nodes(v[0], append(slices.Clip(slices.Clone(at)), "0"))...)
+		}
+	}
+	return out
+}
+
+func sortedKeys(m map[string]any) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// same tells that a value is no wrong one there: it is what the field holds, or a word
+// of its own (true for false), or an empty list of what is a list.
+func same(root any, at []string, value string) bool {
+	v := root
+	for _, k := range at {
+		switch x := v.(type) {
+		case map[string]any:
+			v = x[k]
+		case []any:
+			v = x[0]
+		}
+	}
+	if _, flag := v.(bool); flag && value == "true" {
+		return true
+	}
+	b, err := json.Marshal(v)
+	return err == nil && string(b) == value
+}
+
+// spoilt is a reply with another value at a path; "" leaves the field out.
+func spoilt(body []byte, at []string, value string) []byte {
+	var root any
+	if err := decode(body, &root); err != nil {
+		panic(err) // it was decoded before
+	}
+	v := root
+	for _, k := range at[:len(at)-1] {
+		switch x := v.(type) {
+		case map[string]any:
+			v = x[k]
+		case []any:
+			v = x[0]
+		}
+	}
+	last := at[len(at)-1]
+	switch x := v.(type) {
+	case map[string]any:
+		x[last] = json.RawMessage(value)
+		if value == "" {
+			delete(x, last)
+		}
+	case []any:
+		x[0] = json.RawMessage(value)
+		if value == "" {
+			x[0] = json.RawMessage(`{}`)
+		}
+	}
+	b, err := json.Marshal(root)
+	if err != nil {
+		panic(err) // the table is of JSON
+	}
+	return b
+}
