@@ -77,7 +77,10 @@ func (f Field) Time() time.Time {
 // Count is a whole number from 0 to most; false for anything else.
 func (f Field) Count(most int64) (int64, bool) {
 	n, err := strconv.ParseInt(strings.TrimSuffix(string(f), ".0"), 10, 64)
-	return n, err == nil && n >= 0 && n <= most
+	if err != nil || n < 0 || n > most {
+		return 0, false
+	}
+	return n, true
 }
 
 // Gauge is a number of any size or sign.

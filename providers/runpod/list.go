@@ -1,0 +1,173 @@
+package runpod
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+
+	"guard"
+	"guard/providers"
+)
+
+// List reads pods, clusters and serverless endpoints (instances), or network volumes
+// (file systems). For other kinds the result is guard.ErrUnsupported.
+//
+// Instances are a call for all pods, one for all endpoints, one for all clusters where a
+// pod is a node, and one for each endpoint's workers, of at most ten endpoints at a time.
+func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inventory, error) {
+	var clock providers.ServerTime
+	ctx = providers.CollectServerTime(providers.Read(ctx), &clock)
+	l := &listing{p: p}
+	var inv providers.Inventory
+	for _, kind := range q.Kinds {
+		if len(q.Scopes) > 0 && !slices.Contains(q.Scopes, Scope) {
+			break // there is no other
+		}
+		res := providers.ScopeResult{Scope: Scope, Kind: kind}
+		switch kind {
+		case guard.Instance:
+			res.Resources, res.Err = l.instances(ctx)
+		case guard.Filesystem:
+			res.Resources, res.Err = l.volumes(ctx)
+		default:
+			res.Err = guard.ErrUnsupported
+		}
+		if res.Err != nil {
+			res.Err = fmt.Errorf("list the %ss of %s: %w", kind, p.name, res.Err)
+		}
+		inv.Results = append(inv.Results, res)
+	}
+	inv.ServerTime = clock.Time()
+	return inv, nil
+}
+
+// listing is what one call to the adapter has read: each list once.
+type listing struct {
+	p         *Provider
+	pods      memo[pod]
+	endpoints memo[serverlessEndpoint]
+}
+
+// memo is a list that has been read, or the error.
+type memo[T any] struct {
+	done  bool
+	items []T
+	err   error
+}
+
+func (m *memo[T]) read(f func() ([]T, error)) ([]T, error) {
+	if !m.done {
+		m.items, m.err = f()
+		m.done = true
+	}
+	return m.items, m.err
+}
+
+// allPods reads every pod, the nodes of clusters included, and keeps what they tell of
+// their work.
+func (l *listing) allPods(ctx context.Context) ([]pod, error) {
+	return l.pods.read(func() ([]pod, error) {
+		pods, err := list[pod](ctx, l.p, podsPath, url.Values{"includeClusterPods": {"true"}}, podsPath)
+		if err == nil {
+			l.p.hold(ctx, pods)
+		}
+		return pods, err
+	})
+}
+
+func (l *listing) allEndpoints(ctx context.Context) ([]serverlessEndpoint, error) {
+	return l.endpoints.read(func() ([]serverlessEndpoint, error) {
+		return list[serverlessEndpoint](ctx, l.p, "endpoints", nil, endpointsPath)
+	})
+}
+
+// over reports whether an error ends a listing at once: a wait that was asked for, or that
+// nobody waits any more.
+func over(err error) bool {
+	_, wait := guard.RetryAfter(err)
+	return wait || errors.Is(err, guard.ErrThrottled) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// instances gives what was read, and the first error.
+func (l *listing) instances(ctx context.Context) ([]guard.Resource, error) {
+	p := l.p
+	pods, err := l.allPods(ctx)
+	if pods == nil {
+		return nil, err
+	}
+	p.learnFor(ctx, pods)
+	var out []guard.Resource
+	nodes := map[string][]pod{}
+	for _, x := range pods {
+		if id := x.clusterID(); id != "" {
+			nodes[id] = append(nodes[id], x)
+			continue
+		}
+		out = append(out, p.pod(x))
+	}
+	if len(nodes) > 0 { // a cluster without a node bills nothing
+		clusters, failed := l.clusters(ctx, nodes)
+		out, err = append(out, clusters...), cmp.Or(err, failed)
+	}
+	if over(err) {
+		return out, err
+	}
+	endpoints, failed := l.allEndpoints(ctx)
+	err = cmp.Or(err, failed)
+	crews, failed := p.muster(ctx, endpoints)
+	err = cmp.Or(err, failed)
+	p.learnAll(ctx, crews)
+	for _, x := range endpoints {
+		id, _ := x.key()
+		out = append(out, p.endpoint(x, crews[id]))
+	}
+	settle(out, usersOf(pods, endpoints))
+	return out, err
+}
+
+// clusters makes the clusters of nodes. One that is not told of by itself yet is made of
+// its nodes alone.
+func (l *listing) clusters(ctx context.Context, nodes map[string][]pod) ([]guard.Resource, error) {
+	told, err := list[cluster](ctx, l.p, clustersPath, nil, clustersPath)
+	var out []guard.Resource
+	for _, x := range told {
+		id, _ := x.key()
+		out = append(out, l.p.cluster(clusterPrefix+id, x, nodes[clusterPrefix+id]))
+		delete(nodes, clusterPrefix+id)
+	}
+	for id, of := range nodes {
+		out = append(out, l.p.cluster(id, cluster{}, of))
+	}
+	return out, err
+}
+
+// volumes reads the network volumes, and what mounts them. Where that cannot be read,
+// nothing is told: a volume that seems to hang on nothing is taken for left behind.
+func (l *listing) volumes(ctx context.Context) ([]guard.Resource, error) {
+	users, err := l.users(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read what mounts them: %w", err)
+	}
+	all, err := list[volume](ctx, l.p, "networkVolumes", nil, volumesPath)
+	var out []guard.Resource
+	for _, x := range all {
+		id, _ := x.key()
+		out = append(out, l.p.volume(x, users[id]))
+	}
+	return out, err
+}
+
+func (l *listing) users(ctx context.Context) (map[string][]user, error) {
+	pods, err := l.allPods(ctx)
+	if err != nil {
+		return nil, err
+	}
+	endpoints, err := l.allEndpoints(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return usersOf(pods, endpoints), nil
+}
