@@ -1,0 +1,76 @@
+package providertest_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"guard/providers/providertest"
+)
+
+// T is what harnesses are given.
+type T = *testing.T
+
+func unmarshal(b []byte, into any) error { return json.Unmarshal(b, into) }
+
+func readAll(resp *http.Response) ([]byte, error) { return io.ReadAll(resp.Body) }
+
+// plant names the bug of an adapter in a process of its own.
+const plant = "GUARD_TEST_PLANTED_BUG"
+
+// bugs are toys with one fault each, and the test of the suite that sees it. Those of
+// clouds with pages, scopes, tags, locks, signals and timers are planted in the fake
+// cloud's adapter.
+var bugs = map[string]string{
+	"the truths name no unit of prices":           "truths",
+	"what is stopped costs nothing, and bills":    "what is stopped bills as declared",
+	"nobody is asked who it is":                   "identity",
+	"the price of a GPU is that of the machine":   "list all pages",
+	"no list is an empty one":                     "a failed page is never the end",
+	"what is attached is not listed":              "leftovers",
+	"what is in use is taken for released":        "leftovers",
+	"a delete is said to leave nothing":           "a delete leaves what is declared",
+	"an entry that makes no sense is passed over": "one wrong field",
+	"no price is none to pay":                     "one wrong field",
+	"a charge that makes no sense is passed over": "one wrong field",
+	"any currency is dollars":                     "one wrong field",
+	"words count whatever the status":             "the API's own not found",
+	"any 404 to a release is its end":             "the API's own not found",
+	"a stop is taken for a release":               "what must be stopped first is",
+	"a stop is sent each time":                    "what must be stopped first is",
+	"a balance that is not told is used up":       "balance",
+	"no bill is an empty one":                     "charges",
+	"a bill is read from its beginning":           "charges",
+	"charges come as they are told":               "charges",
+	"redirects are followed":                      "redirects are not followed elsewhere",
+}
+
+func TestToy(t *testing.T) { providertest.Run(t, toyHarness("")) }
+
+// TestPlanted is the suite on a toy with a bug, for TestTheSuiteSeesPlantedBugs.
+func TestPlanted(t *testing.T) {
+	bug := os.Getenv(plant)
+	if bug == "" {
+		t.Skip("runs in a process of its own, with a bug")
+	}
+	providertest.Run(t, toyHarness(bug))
+}
+
+func TestTheSuiteSeesPlantedBugs(t *testing.T) {
+	for bug, test := range bugs {
+		t.Run(bug, func(t *testing.T) {
+			t.Parallel()
+			test := strings.ReplaceAll(test, " ", "_")
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPlanted$/^"+test+"$", "-test.v")
+			cmd.Env = append(os.Environ(), plant+"="+bug)
+			out, err := cmd.CombinedOutput()
+			if err == nil || !strings.Contains(string(out), "--- FAIL: TestPlanted/"+test) {
+				t.Errorf("the suite did not fail in %q", test)
+			}
+		})
+	}
+}
