@@ -23,7 +23,7 @@ func (p *Provider) Release(ctx context.Context, id guard.ResourceID, _ providers
 		return nil
 	}
 	if errors.Is(err, guard.ErrConflict) && path[0] == podsPath {
-		err = p.conflict(ctx, id, err)
+		err = p.conflict(ctx, id, err, guard.StateGone)
 	}
 	return p.says("release", id, err)
 }
@@ -37,7 +37,7 @@ func (p *Provider) Stop(ctx context.Context, id guard.ResourceID) error {
 	case path[0] == podsPath:
 		err = p.send(ctx, http.MethodPost, map[string]string{"action": "stop"}, podsPath, path[1], "action")
 		if errors.Is(err, guard.ErrConflict) {
-			err = p.conflict(ctx, id, err)
+			err = p.conflict(ctx, id, err, guard.StateStopped)
 		}
 	case path[0] == endpointsPath:
 		err = p.send(ctx, http.MethodPatch, map[string]any{"workers": map[string]int{"min": 0, "max": 0}}, path...)
@@ -48,13 +48,15 @@ func (p *Provider) Stop(ctx context.Context, id guard.ResourceID) error {
 }
 
 // conflict says what a refusal with no more than "conflict" comes of, by one read: the
-// owner's lock, a cluster, or that the pod is stopped already. Where the read fails, it is
-// the conflict.
-func (p *Provider) conflict(ctx context.Context, id guard.ResourceID, refused error) error {
+// owner's lock, a cluster, or that the pod is in the wanted state already. Where the read
+// fails, it is the conflict.
+func (p *Provider) conflict(ctx context.Context, id guard.ResourceID, refused error, wanted guard.State) error {
 	x, err := p.readPod(ctx, id.ID)
 	switch {
 	case err != nil:
 		return refused
+	case x.state() == wanted:
+		return nil
 	case x.Locked.Tri() == guard.Yes:
 		return fmt.Errorf("%w: the pod is locked; unlock it at RunPod if this should go", guard.ErrProtected)
 	case x.clusterID() != "":

@@ -102,6 +102,7 @@ func open(o Options, perSecond float64) (*Provider, error) {
 			Kind:      kindOf,
 			Sign: func(r *http.Request) error {
 				r.Header.Set("Authorization", "Bearer "+key.Reveal())
+				r.Header.Set("Accept", "application/json, application/problem+json") // refusals are the latter
 				return nil
 			},
 		},
