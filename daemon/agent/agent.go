@@ -121,7 +121,7 @@ func (a *agent) reading(s guard.Sample) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if s.GPUs != nil {
-		a.window.add(s.GPUs)
+		a.window.add(s.GPUs, s.Interval)
 	}
 	if s.Processes.OK {
 		a.procs, a.listed = guard.Sample{Processes: s.Processes, GPUProcesses: s.GPUProcesses}, a.Now()
@@ -155,9 +155,8 @@ func (a *agent) sample() {
 	c.Fill(&x, a.counters, took)
 	a.counters, a.read = &c, at
 	a.mu.Lock()
-	// A third of the readings that there should be: nvidia-smi takes its time on a box
-	// that works hard.
-	x.GPUs = a.window.summary(int(a.Every / (3 * a.GPUs.Period())))
+	// A third of the time: nvidia-smi takes its own on a box that works hard.
+	x.GPUs = a.window.summary(a.Every / 3)
 	a.window = window{}
 	if !a.listed.IsZero() && at.Sub(a.listed) < 2*appsEvery+a.Every {
 		x.Processes, x.GPUProcesses = a.procs.Processes, append([]guard.GPUProcess(nil), a.procs.GPUProcesses...)

@@ -43,11 +43,9 @@ type lab struct {
 // steady reads one GPU at 50 % every second.
 type steady struct{}
 
-func (steady) Period() time.Duration { return time.Second }
-
 func (steady) Run(ctx context.Context, reading func(guard.Sample), trouble func(string)) {
 	trouble("")
-	poll(ctx, time.Second, func() { reading(guard.Sample{GPUs: []guard.GPUSample{{Util: guard.Known(50)}}}) })
+	poll(ctx, time.Second, func() { reading(guard.Sample{Interval: time.Second, GPUs: []guard.GPUSample{{Util: guard.Known(50)}}}) })
 }
 
 func newLab(t *testing.T) *lab {

@@ -22,23 +22,25 @@ import (
 const (
 	// silence is how long nvidia-smi may say nothing before it is started anew.
 	silence = 30 * time.Second
+	// readEvery is how far apart readings of the GPUs are where a program goes on.
+	readEvery = time.Second
 	// callFor bounds one call of a program that reads GPUs.
 	callFor = 20 * time.Second
 	// pollEvery is how far apart calls of a program are that takes a second itself.
 	pollEvery = 10 * time.Second
 	// appsEvery is how far apart lists of processes are.
 	appsEvery = 20 * time.Second
-	// deafAfter is after how many starts without a reading nvidia-smi is asked one by one.
+	// deafAfter is after how many starts without a reading nvidia-smi is asked one by one,
+	// and deafFor for how long: drivers get repaired.
 	deafAfter = 3
+	deafFor   = time.Hour
 )
 
 // GPUs reads the GPUs of the box until ctx ends, and hands each reading on: of the GPUs,
-// of their processes, or of both. trouble is told in a few words what cannot be read, and
-// "" once it can.
+// for as long as its Interval, of their processes, or of both. trouble is told in a few
+// words what cannot be read, and "" once it can.
 type GPUs interface {
 	Run(ctx context.Context, reading func(guard.Sample), trouble func(string))
-	// Period is how far apart readings of the GPUs are.
-	Period() time.Duration
 }
 
 // FindGPUs chooses how to read the GPUs of this box: by nvidia, amd, none, or whatever
@@ -86,14 +88,8 @@ func (n nothing) Run(ctx context.Context, _ func(guard.Sample), trouble func(str
 	<-ctx.Done()
 }
 
-// Period is a second, as of the others.
-func (nothing) Period() time.Duration { return time.Second }
-
 // nvidia reads by one nvidia-smi that goes on, a line a second for each GPU.
 type nvidia struct{ program string }
-
-// Period is a second.
-func (nvidia) Period() time.Duration { return time.Second }
 
 // Run starts it anew where it ends or falls silent.
 func (n nvidia) Run(ctx context.Context, reading func(guard.Sample), trouble func(string)) {
@@ -124,10 +120,14 @@ func (n nvidia) Run(ctx context.Context, reading func(guard.Sample), trouble fun
 		if !told {
 			deaf++
 		}
-		trouble(fmt.Sprintf("nvidia-smi: %v", err))
+		if deaf <= deafAfter { // later on that is known
+			trouble(fmt.Sprintf("nvidia-smi: %v", err))
+		}
 		if deaf >= deafAfter {
-			n.oneByOne(ctx, reading, trouble)
-			return
+			poor, stop := context.WithTimeout(ctx, deafFor)
+			n.oneByOne(poor, reading, trouble)
+			stop()
+			continue
 		}
 		pause(ctx, time.Second<<min(failures, 6))
 	}
@@ -142,6 +142,7 @@ func (n nvidia) oneByOne(ctx context.Context, reading func(guard.Sample), troubl
 			var s guard.Sample
 			if s, err = nvidiasmi.Parse(bytes.NewReader(out)); err == nil {
 				trouble("")
+				s.Interval = pollEvery
 				reading(s)
 				return
 			}
@@ -165,6 +166,8 @@ func (n nvidia) stream(ctx context.Context, reading func(guard.Sample)) error {
 	}
 	alarm := time.AfterFunc(silence, func() { cancel(fmt.Errorf("it said nothing for %s", silence)) })
 	defer alarm.Stop()
+	// A program that it started may hold the pipe for longer than it lives.
+	defer context.AfterFunc(ctx, func() { _ = out.Close() })()
 	var r round
 	last := ""
 	lines := bufio.NewScanner(out)
@@ -174,6 +177,7 @@ func (n nvidia) stream(ctx context.Context, reading func(guard.Sample)) error {
 		last = lines.Text()
 		if text, whole := r.line(last); whole {
 			if s, err := nvidiasmi.ParseGPUs(strings.NewReader(text)); err == nil {
+				s.Interval = readEvery
 				reading(s)
 			}
 		}
@@ -225,9 +229,6 @@ func isGPU(s string) bool { _, ok := gpuIndex(s); return ok }
 // amd reads by one call of rocm-smi after the other.
 type amd struct{ program string }
 
-// Period is longer than a second: each call takes about one itself.
-func (amd) Period() time.Duration { return pollEvery }
-
 // Run calls it until ctx ends.
 func (a amd) Run(ctx context.Context, reading func(guard.Sample), trouble func(string)) {
 	poll(ctx, pollEvery, func() {
@@ -236,6 +237,7 @@ func (a amd) Run(ctx context.Context, reading func(guard.Sample), trouble func(s
 			var s guard.Sample
 			if s, err = rocmsmi.Parse(bytes.NewReader(out)); err == nil {
 				trouble("")
+				s.Interval = pollEvery
 				reading(s)
 				return
 			}

@@ -42,17 +42,14 @@ func findNVML(path string) (GPUs, bool) {
 	return n, true
 }
 
-// Period is a second.
-func (nvml) Period() time.Duration { return time.Second }
-
 // Run goes over to nvidia-smi where the library fails as a whole for some time: after an
 // upgrade of the driver the one that is loaded does not fit any more.
 func (n nvml) Run(ctx context.Context, reading func(guard.Sample), trouble func(string)) {
-	const appsRounds = int(appsEvery / time.Second)
+	const appsRounds = int(appsEvery / readEvery)
 	own, stop := context.WithCancel(ctx)
 	defer stop()
 	round, failures, smi := 0, 0, ""
-	poll(own, n.Period(), func() {
+	poll(own, readEvery, func() {
 		s, err := n.ask(own, round%appsRounds == 0, trouble)
 		switch {
 		case own.Err() != nil:
@@ -60,6 +57,7 @@ func (n nvml) Run(ctx context.Context, reading func(guard.Sample), trouble func(
 		case err == nil:
 			round, failures = round+1, 0
 			trouble("")
+			s.Interval = readEvery
 			reading(s)
 			return
 		}

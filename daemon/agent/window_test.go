@@ -3,6 +3,7 @@ package agent
 import (
 	"math"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -12,7 +13,7 @@ import (
 func TestSummary(t *testing.T) {
 	known := guard.Known
 	var w window
-	if w.summary(20) != nil {
+	if w.summary(20*time.Second) != nil {
 		t.Error("GPUs out of nothing")
 	}
 	for i := range 60 {
@@ -28,9 +29,9 @@ func TestSummary(t *testing.T) {
 		if i >= 50 {
 			second.Power = known(400) // told in ten seconds of sixty
 		}
-		w.add([]guard.GPUSample{g, second})
+		w.add([]guard.GPUSample{g, second}, time.Second)
 	}
-	got := w.summary(20)
+	got := w.summary(20 * time.Second)
 	if len(got) != 2 {
 		t.Fatalf("%d GPUs", len(got))
 	}
@@ -48,9 +49,20 @@ func TestSummary(t *testing.T) {
 		if i > 5 {
 			gpus[1] = guard.GPUSample{}
 		}
-		w.add(gpus)
+		w.add(gpus, time.Second)
 	}
-	if got := w.summary(20); got[0].Util != known(50) || got[1].Util.OK {
+	if got := w.summary(20 * time.Second); got[0].Util != known(50) || got[1].Util.OK {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestSummaryOfFew: readings that are further apart stand for more.
+func TestSummaryOfFew(t *testing.T) {
+	var w window
+	for i := range 6 {
+		w.add([]guard.GPUSample{{Util: guard.Known(float64(10 * i))}}, 10*time.Second)
+	}
+	if got := w.summary(20 * time.Second); got[0].Util != guard.Known(25) || got[0].UtilMax != guard.Known(50) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -67,19 +79,19 @@ func TestSummaryBounds(t *testing.T) {
 			if u >= busyFrom {
 				busy++
 			}
-			w.add([]guard.GPUSample{{Util: guard.Known(u)}})
-			holed.add([]guard.GPUSample{{Util: guard.Known(u)}})
-			holed.add([]guard.GPUSample{{}})
+			w.add([]guard.GPUSample{{Util: guard.Known(u)}}, time.Second)
+			holed.add([]guard.GPUSample{{Util: guard.Known(u)}}, time.Second)
+			holed.add([]guard.GPUSample{{}}, time.Second)
 		}
-		g := w.summary(1)[0]
-		if g != holed.summary(1)[0] {
-			t.Fatalf("%+v with holes is %+v", g, holed.summary(1)[0])
+		g := w.summary(time.Second)[0]
+		if g != holed.summary(time.Second)[0] {
+			t.Fatalf("%+v with holes is %+v", g, holed.summary(time.Second)[0])
 		}
 		const dust = 1e-9
 		if g.Util.V < lo-dust || g.Util.V > hi+dust || g.UtilMax.V != hi || g.Busy.V != float64(busy)/float64(len(utils)) {
 			t.Fatalf("%+v of %v", g, utils)
 		}
-		if w.summary(len(utils) + 1)[0].Util.OK {
+		if w.summary(time.Duration(len(utils)+1) * time.Second)[0].Util.OK {
 			t.Fatal("too few readings, and yet known")
 		}
 	})
