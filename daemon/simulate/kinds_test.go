@@ -252,12 +252,17 @@ faults:
 	return true
 }
 
-// quietBoxes are another guard's, in each account.
+// quietBoxes are another guard's, in each account: many in a short story, a few in one
+// that goes on for days.
 func quietBoxes(tr *tree) bool {
+	many := 25
+	if offset(get(tr.root, "for").(string)) > 24*time.Hour {
+		many = 5
+	}
 	tr.accounts(func(name string, a yaml.MapSlice) (string, yaml.MapSlice) {
 		a = slices.Clone(a)
 		put(&a, "resources", append(slices.Clone(list(get(a, "resources"))), yaml.MapSlice{
-			{Key: "id", Value: "quiet"}, {Key: "count", Value: 25}, {Key: "rate", Value: yaml.MapSlice{{Key: "amount", Value: "3"}, {Key: "per", Value: "hour"}}},
+			{Key: "id", Value: "quiet"}, {Key: "count", Value: many}, {Key: "rate", Value: yaml.MapSlice{{Key: "amount", Value: "3"}, {Key: "per", Value: "hour"}}},
 			{Key: "tags", Value: yaml.MapSlice{{Key: "guard:deployment", Value: strings.Repeat("f", 32)}}}}))
 		return name, a
 	})
