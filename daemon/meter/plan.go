@@ -105,12 +105,12 @@ func (r *run) family(v *store.View, lease guard.Lease, old guard.Plan) (family, 
 		segs := spend.Of(lease.ID, m)
 		f.segs = append(f.segs, segs...)
 		f.told = append(f.told, r.told(lease, m, segs)...)
-		flow, sends, err := r.flow(v, key)
+		flow, err := r.flows(v, key)
 		if err != nil {
 			return f, err
 		}
-		if sends && len(segs) > 0 {
-			flows = append(flows, flow)
+		if len(segs) > 0 {
+			flows = append(flows, flow...)
 		}
 		if len(segs) > 0 && key != own {
 			f.members = append(f.members, key)

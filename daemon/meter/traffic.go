@@ -61,27 +61,38 @@ func (r *run) sent(in spend.Input, m guard.Metered, e guard.Egress) guard.Metere
 		Others: r.book.others(o.ID.Account, o.ID.Key()), AtMost: r.rules.Budget.EgressAtMost})
 }
 
-// flow is the traffic of a resource as it goes now; false where there is none to pay for.
-func (r *run) flow(v *store.View, key string) (spend.Flow, bool, error) {
+// flows are the traffic of a resource as it goes now, out and in, as far as there is
+// something to pay for.
+func (r *run) flows(v *store.View, key string) ([]spend.Flow, error) {
 	e, ok, err := v.Egress.Get(key)
 	if err != nil || !ok {
-		return spend.Flow{}, false, err
+		return nil, err
 	}
 	o, ok, err := v.Observed.Get(key)
 	if err != nil || !ok || !o.Live() || o.Resource.State != guard.StateRunning {
-		return spend.Flow{}, false, err
+		return nil, err
 	}
 	price := o.Resource.Egress
 	if r.rules.Budget.EgressAtMost {
 		price, _ = price.AtMost()
 	}
+	var out []spend.Flow
 	f := spend.Flow{Resource: o.Resource.ID, Price: price, From: e.At, Lag: e.Lag}
+	if price.InPerGB.IsPositive() {
+		in := f
+		in.Price = guard.EgressPrice{PerGB: price.InPerGB, Source: price.Source}
+		in.Rate, in.Peak = egress.PaceIn(e)
+		out = append(out, in)
+	}
+	if !price.PerGB.IsPositive() {
+		return out, nil
+	}
 	f.Rate, f.Peak = egress.Pace(e)
 	if tier := uint64(max(price.FreeGB, 0)) * guard.GB; tier > 0 {
 		used := r.book.others(o.Resource.ID.Account, "")(guard.CalendarMonth(e.At))
 		f.Left = tier - min(tier, used)
 	}
-	return f, price.PerGB.IsPositive(), nil
+	return append(out, f), nil
 }
 
 // ahead is what a family will owe for its traffic, beside what is counted: the reserve is

@@ -85,6 +85,36 @@ func TestTrafficCountsOnce(t *testing.T) {
 	}
 }
 
+// What comes in moves the crossing as it goes on, too, where it costs: of a box that
+// sends for nothing, or at a price that nobody tells.
+func TestTrafficThatComesIn(t *testing.T) {
+	for _, price := range []guard.EgressPrice{{PerGB: guard.MustMoney("0 CNY"), InPerGB: guard.MustMoney("1 CNY"), Source: "api"}, {InPerGB: guard.MustMoney("1 CNY"), Source: "api"}} {
+		b := newBench(t)
+		b.see(guard.Instance, "i-1", 0, cny("10", hour), func(o *guard.Observed) { o.Resource.Egress = price })
+		b.lease("i-1", "100 CNY", 0, nil)
+		for i := range uint64(3) {
+			at := time.Duration(i) * hour
+			b.put(func(tx *store.Tx) error {
+				e, _, err := tx.Egress.Get(b.cloud.ID(guard.Instance, "i-1").Key())
+				if err != nil {
+					return err
+				}
+				e.Resource = b.cloud.ID(guard.Instance, "i-1")
+				return tx.Egress.Put(egress.Fold(e, guard.Sample{At: b.wall(at), Source: "agent",
+					NICs: []guard.NICSample{{Name: "eth0", Tx: 1, Rx: 1 + i*10*guard.GB}}}, egress.Options{}))
+			})
+			b.poll(at)
+			b.once(at)
+		}
+		if got := b.owes("i-1", 2*hour); got != "40.00 CNY" {
+			t.Errorf("2 hours and 20 GB owe %s", got)
+		}
+		if d := b.budget("i-1"); d.Limit.Before(b.wall(4*hour+50*time.Minute)) || d.Limit.After(b.wall(5*hour)) {
+			t.Errorf("with what comes in the cap is crossed at %s after the start", d.Limit.Sub(b.wall(0)))
+		}
+	}
+}
+
 // The free tier is the account's: two boxes in one run do not both have it.
 func TestTrafficFreeTier(t *testing.T) {
 	b := newBench(t)

@@ -70,6 +70,7 @@ func TestFold(t *testing.T) {
 		{"begun anew in one boot", 0, []reading{{tx: 1e9, boot: "a"}, {tx: 1000, boot: "a"}, {tx: 1500, boot: "a"}, {tx: 1600, boot: "a"}}, 1600, 1, 0, 0},
 		{"readings of long ago between those of now", 0, []reading{{tx: 9e10, boot: "a"}, {tx: 2e10, boot: "a"}, {tx: 9e10 + 50, boot: "a"}, {tx: 2e10 + 70, boot: "a"}, {tx: 9e10 + 100, boot: "a"}}, 100, 0, 0, 0},
 		{"rates after ten minutes' silence do not count", 0, []reading{{tx: 1e9}, {tx: 1e9 + 10, wait: 10 * time.Minute}, {rate: 5e6, from: "cloud"}, {tx: 1e9 + 70}}, 70, 0, 0, 0},
+		{"begun anew in one boot with far more than ever", 0, []reading{{tx: 90e9, boot: "a"}, {tx: 90e9 + 6e6, boot: "a"}, {tx: 30e9, boot: "a"}, {tx: 30e9 + 6e6, boot: "a"}, {tx: 30e9 + 12e6, boot: "a"}}, 18e6, 0, 0, 0},
 		{"backwards a little", 0, []reading{{tx: 63e9, boot: "a"}, {tx: 62e9, boot: "a"}, {tx: 63e9 + 900, boot: "a"}}, 900, 0, 0, 1},
 		{"backwards for good", 0, []reading{{tx: 63e9}, {tx: 62e9}, {tx: 62e9 + 900}}, 900, 0, 0, 1},
 		{"as fast as nothing before, and true", 0, []reading{{tx: 1e9}, {tx: 301e9}, {tx: 601e9}}, 600e9, 0, 0, 0},

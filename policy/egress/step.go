@@ -9,6 +9,10 @@ import (
 // absurd is what no counter of bytes comes to: a line of 100 Gbit/s takes eleven years.
 const absurd = 1 << 62
 
+// brisk is a rate in bytes a second at which a counter that begins anew in one boot may
+// have moved since, whatever it moved at before.
+const brisk = 100e6
+
 // step is one reading of an interface after another.
 type step struct {
 	from guard.Counter // as last believed; 0 at the last sample where the boot is new
@@ -56,6 +60,9 @@ func (s step) move(bits int, a, b uint64, pick func(guard.Counter) uint64) moved
 		// In one boot a counter seldom begins anew: a second reading has to show that it
 		// is none of long ago, from a clock that was ahead.
 		return moved{doubt: true}
+	case s.same && !carries(max(brisk, 2*s.shown), b, s.at.Sub(s.from.At)):
+		// More than it has begun anew with, as far as anything shows: it tells of long ago.
+		return s.elsewhere(b, pick)
 	default:
 		m.bytes, m.resets = b, 1
 	}

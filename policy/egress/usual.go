@@ -45,12 +45,21 @@ func MonthEnd(rec guard.Egress) uint64 {
 // Pace is how many bytes a second a resource has sent in the last hour of its record, and
 // what five minutes of the last day seldom exceed.
 func Pace(rec guard.Egress) (mean, p99 float64) {
+	return pace(rec, func(b guard.Bytes) uint64 { return b.Sent })
+}
+
+// PaceIn is the same of what it has received.
+func PaceIn(rec guard.Egress) (mean, p99 float64) {
+	return pace(rec, func(b guard.Bytes) uint64 { return b.In })
+}
+
+func pace(rec guard.Egress, of func(guard.Bytes) uint64) (mean, p99 float64) {
 	hour, began := uint64(0), later(rec.First, rec.At.Add(-time.Hour))
 	sent := make([]uint64, 0, len(rec.Buckets))
 	for _, b := range rec.Buckets {
-		sent = append(sent, b.Sent)
+		sent = append(sent, of(b))
 		if !b.From.Add(bucket).Before(began) {
-			hour = sum(hour, b.Sent)
+			hour = sum(hour, of(b))
 			began = earlier(began, b.From)
 		}
 	}

@@ -33,11 +33,11 @@ func Traffic(m guard.Metered) []guard.Segment {
 func segments(id guard.ResourceID, q guard.Quantity) []guard.Segment {
 	s := guard.Segment{Resource: id, Lease: q.Lease, State: StateTraffic, From: q.From, To: q.To}
 	paid := q.Sent - min(q.Free, q.Sent)
-	if !q.Price.PerGB.IsSet() && paid == 0 {
-		return nil
+	var out []guard.Segment
+	if q.Price.PerGB.IsSet() || paid > 0 {
+		s.Rate = perStretch(q.Price.PerGB, paid, q.To.Sub(q.From), q.Price.Source)
+		out = append(out, s)
 	}
-	s.Rate = perStretch(q.Price.PerGB, paid, q.To.Sub(q.From), q.Price.Source)
-	out := []guard.Segment{s}
 	if q.Price.InPerGB.IsPositive() && q.In > 0 {
 		s.Rate = perStretch(q.Price.InPerGB, q.In, q.To.Sub(q.From), q.Price.Source)
 		out = append(out, s)
