@@ -138,6 +138,7 @@ var (
 	tagsType = reflect.TypeFor[map[string]string]()
 	textType = reflect.TypeFor[encoding.TextMarshaler]()
 	jsonType = reflect.TypeFor[json.Marshaler]()
+	readType = reflect.TypeFor[json.Unmarshaler]()
 	zeroType = reflect.TypeFor[interface{ IsZero() bool }]()
 )
 
@@ -150,6 +151,8 @@ func packerOf(t reflect.Type) *packer {
 		return tagsPacker
 	case t.Implements(textType):
 		return textPacker(t)
+	case t.Implements(jsonType) && reflect.PointerTo(t).Implements(readType):
+		return ownPacker
 	case t.Implements(jsonType), t.Kind() == reflect.Map:
 		return jsonPacker
 	}
@@ -293,7 +296,23 @@ func textPacker(t reflect.Type) *packer {
 	}
 }
 
-// jsonPacker keeps what has a JSON of its own, and what is rare, as that JSON.
+// ownPacker keeps what has a JSON of its own as that. It is asked of the value itself:
+// encoding/json would go through all of it twice more to see that it is JSON.
+var ownPacker = &packer{
+	zero: reflect.Value.IsZero,
+	pack: func(w *packed, v reflect.Value) bool {
+		b, err := v.Interface().(json.Marshaler).MarshalJSON()
+		w.string(string(b))
+		return err == nil
+	},
+	unpack: func(r *unpacked, v reflect.Value) {
+		if err := v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON([]byte(r.string())); err != nil {
+			panic(fmt.Sprintf("store: %s of a packed record: %v", v.Type(), err)) // it was written so
+		}
+	},
+}
+
+// jsonPacker keeps what is rare as its JSON.
 var jsonPacker = &packer{
 	zero: reflect.Value.IsZero,
 	pack: func(w *packed, v reflect.Value) bool {
