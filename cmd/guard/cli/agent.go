@@ -83,7 +83,7 @@ and on the disk.
 
 Its token is for this one box: guard token create NAME --role viewer --scope
 ACCOUNT/ID. It is read from --token-file or the environment, as for every
-command.
+command; a file is read again each time, so that a new token needs no restart.
 
 --fuse is the dead-man fuse, which is off unless given: where guard has not
 been heard for that long, and the limit of the lease that guard last told of
@@ -123,7 +123,12 @@ does not fire it.`,
 			if err != nil {
 				return err
 			}
-			o.Send = c.PushSamples
+			o.Send = func(ctx context.Context, r wire.AgentRequest) (wire.AgentAnswer, error) {
+				if again, err := a.dial(); err == nil {
+					c = again // with the token that is in the file now
+				}
+				return c.PushSamples(ctx, r)
+			}
 			a.say(fmt.Sprintf("guard agent on %s, a summary every %s to %s", o.Resource, span(o.Every), a.where()))
 			return agent.Run(cmd.Context(), o)
 		},

@@ -91,6 +91,7 @@ type app struct {
 	output string
 	lines  *bufio.Reader // of In
 	tried  bool          // to deliver what is kept
+	loose  bool          // that others may read the token was told
 }
 
 // New returns the command tree. Errors are returned, not printed; Run prints
