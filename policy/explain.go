@@ -35,7 +35,7 @@ func Explain(r Rules, f Facts, out Outcome) ([]guard.Fact, []string) {
 	lines = append(lines, f.trafficLines()...)
 	lines = append(lines, f.quietLines(r)...)
 	if out.Doubt != "" {
-		lines = append(lines, "What its samples tell is not judged now: "+out.Doubt+".")
+		lines = append(lines, "It is not judged now: "+out.Doubt+".")
 	}
 	for _, v := range out.Verdicts {
 		last := v.Stages[len(v.Stages)-1]

@@ -228,6 +228,10 @@ type Outcome struct {
 	Booking *Booking
 }
 
+// Leaves reports whether an open finding of a rule stays as it is, though nothing calls
+// for it: what it rests on is not known until there is a complete list (law 1).
+func (o Outcome) Leaves(rule guard.Rule) bool { return o.Unlisted != "" && orphanKind(rule) != "" }
+
 // Act is the act that is due first; nil where there is none. Of several that are due
 // already, or together, it is the one that waits least: a ceiling, then a cap, and a
 // guess last.

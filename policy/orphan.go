@@ -71,8 +71,8 @@ func orphan(kind guard.Kind) func(Rules, Facts) Outcome {
 			Foreign(o.Resource, f.Deployment) != "" || f.Protection(r).On {
 			return Outcome{}
 		}
-		if kind == guard.Snapshot && o.Instance.IsZero() && f.Source == nil && o.Resource.Source != "" && !f.lists(guard.Volume) {
-			return Outcome{Unlisted: guard.Volume} // whether its disk is there is not known yet (law 1)
+		if f.diskUntold() {
+			return Outcome{Unlisted: guard.Volume, Doubt: "whether its disk is there is not known until there is a complete list"}
 		}
 		left, ok := f.left()
 		if !ok {
@@ -84,7 +84,7 @@ func orphan(kind guard.Kind) func(Rules, Facts) Outcome {
 			return Outcome{Next: tell}
 		}
 		if left.unseen = f.unseenSince(left.since); left.unseen && f.At.Before(tell.Add(unseenFor)) {
-			return Outcome{Next: tell.Add(unseenFor), Unlisted: kind} // it may have gone as well (law 1)
+			return Outcome{Next: tell.Add(unseenFor), Unlisted: kind, Doubt: "it may have gone as well: it was not seen since"}
 		}
 		return left.judge(r, f, conf, rule)
 	}

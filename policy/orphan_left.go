@@ -147,6 +147,14 @@ func (f Facts) lists(kind guard.Kind) bool {
 	return false
 }
 
+// diskUntold reports a snapshot that nothing else needs and of which it is not known
+// whether its disk is there.
+func (f Facts) diskUntold() bool {
+	o := f.Observed
+	return o.Resource.ID.Kind == guard.Snapshot && o.Instance.IsZero() && f.Source == nil && o.Resource.Source != "" &&
+		f.Needed() == "" && !f.lists(guard.Volume)
+}
+
 // unseenSince reports whether all that is known of the subject is from before a time: its
 // scope has not been listed since, or it was missing there. What hung on an instance is
 // read anew when that goes, for it hangs there no more; a copy shows no such change, but

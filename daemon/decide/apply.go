@@ -61,7 +61,11 @@ func (l *Loop) compare(ctx context.Context, x *index, m moment) ([]job, error) {
 				return err
 			}
 			out := policy.Evaluate(l.Rules, f)
-			x.wait(s, wakes(open, out))
+			next := x.turn(s, m.now)
+			if at := wakes(open, out); !at.IsZero() && at.Before(next) {
+				next = at
+			}
+			x.wait(s, next)
 			x.heed(s, f.Resource(), out.Unlisted)
 			l.judgements++
 			c := l.change(f, open, out)

@@ -71,33 +71,47 @@ func (tw twin) polled(t testing.TB, at guard.Instant) {
 	}
 }
 
-// TestQuiet: where nothing has changed nothing is read and nothing is judged, and
-// a poll that finds nothing new makes no more than its account stale.
+// TestQuiet: where nothing has changed nothing is read, and nothing is judged but what
+// has its turn, a part of all in each minute; a poll that finds nothing new makes no more
+// than its account stale.
 func TestQuiet(t *testing.T) {
-	tw, at := large(t, 2000) // and 4000 disks
+	tw, begun := large(t, 2000) // and 4000 disks
+	at := begun
 	judged, read := tw.loop.Work()
 	if judged != 6002 { // and the account, and guard itself
 		t.Fatalf("judged %d at first", judged)
 	}
-	for range 30 {
+	const turns = 6002 / 60 * 3 / 2 // in a minute, at the most
+	for before := judged; at.Before(begun.Add(10 * time.Minute)); {
 		at = at.Add(20 * time.Second)
 		tw.once(t, at)
+		j, r := tw.loop.Work()
+		if j-before > turns || r != read {
+			t.Errorf("%d subjects judged, %d records read in an idle run", j-before, r-read)
+		}
+		before = j
 	}
-	if j, r := tw.loop.Work(); j != judged || r != read {
-		t.Errorf("idle runs: %d subjects judged, %d records read", j-judged, r-read)
-	}
+	before, _ := tw.loop.Work()
 	for range 10 {
-		at = at.Add(20 * time.Second)
+		at = at.Add(time.Second)
 		tw.polled(t, at)
 		tw.once(t, at)
 	}
-	if j, r := tw.loop.Work(); j-judged > 10 || r-read > 10 {
-		t.Errorf("ten quiet polls: %d subjects judged, %d records read", j-judged, r-read)
+	if j, r := tw.loop.Work(); j-before > 10 || r-read > 10 {
+		t.Errorf("ten quiet polls: %d subjects judged, %d records read", j-before, r-read)
 	}
-	at = at.Add(time.Hour)
+	for at.Before(begun.Add(time.Hour)) {
+		at = at.Add(20 * time.Second)
+		tw.once(t, at)
+	}
+	if j, _ := tw.loop.Work(); j-judged < 6002 || j-judged > 6002+100 {
+		t.Errorf("%d judged in an hour, each has one turn", j-judged)
+	}
+	before, _ = tw.loop.Work()
+	at = at.Add(5 * time.Hour)
 	tw.once(t, at)
-	if j, _ := tw.loop.Work(); j-judged < 6002 {
-		t.Errorf("%d judged in the full pass", j-judged)
+	if j, r := tw.loop.Work(); j-before != 6002 || r != read { // the count of what was read begins anew
+		t.Errorf("%d judged and %d read after six hours", j-before, r)
 	}
 }
 

@@ -60,7 +60,7 @@ func (l *Loop) change(f policy.Facts, open []guard.Finding, out policy.Outcome) 
 		l.still(f, v, open[i], &c, stages)
 	}
 	for _, o := range open {
-		if policy.Owned(o.Rule) && !slices.ContainsFunc(out.Verdicts, func(v policy.Verdict) bool { return v.Rule == o.Rule }) {
+		if policy.Owned(o.Rule) && !out.Leaves(o.Rule) && !slices.ContainsFunc(out.Verdicts, func(v policy.Verdict) bool { return v.Rule == o.Rule }) {
 			if end := policy.Ends(l.Rules, f, o); !end.Stays {
 				l.over(f, o, end, &c)
 			}

@@ -71,9 +71,14 @@ const (
 	listening = 2 * time.Second
 )
 
-// fullPass is how often everything is read and judged, whatever is said to have
-// changed: no judgement that was missed is missed for longer.
-const fullPass = time.Hour
+// Nothing should need to be judged but by what is said to have changed; these bound the
+// harm where something does. Each subject is judged anew within anyway, a part of all in
+// each minute, so that no run of a large fleet holds up what is due; wholly is how often
+// everything is read, too.
+const (
+	anyway = time.Hour
+	wholly = 6 * time.Hour
+)
 
 // New makes the loop. It keeps nothing that the ledger does not have, too.
 func New(c Config) *Loop {
@@ -95,9 +100,10 @@ func New(c Config) *Loop {
 func (l *Loop) Name() string { return "decide" }
 
 // Once judges everything of which the judgement may have changed: what the ledger
-// has new facts about, and what changes by itself by now. It judges all there is
-// at first, where the time was put right, after a sleep, and every hour. It returns the
-// next moment at which a judgement changes by itself, at most a minute ahead.
+// has new facts about, and what changes by itself by now; beside that each subject once
+// an hour. It judges all there is at first, where the time was put right, after a sleep,
+// and every six hours. It returns the next moment at which a judgement changes by itself,
+// at most a minute ahead.
 func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error) {
 	next := at.Add(heartbeat)
 	if b := l.belief(); b.Doubt && !l.started() && at.Sub(b.Least) < hearing {
@@ -116,7 +122,7 @@ func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error
 	if err := l.keepClock(ctx, at, c, changed); err != nil {
 		return next, fmt.Errorf("decide: keep the clock: %w", err)
 	}
-	if x := l.index; x == nil || changed || now.Before(x.judged) || at.Sub(x.read) >= fullPass {
+	if x := l.index; x == nil || changed || now.Before(x.judged) || at.Sub(x.read) >= wholly {
 		l.index = newIndex(at)
 	}
 	x, m := l.index, moment{now: now, clock: c}

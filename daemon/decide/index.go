@@ -3,6 +3,7 @@ package decide
 import (
 	"cmp"
 	"container/heap"
+	"hash/fnv"
 	"slices"
 	"strings"
 	"time"
@@ -410,6 +411,19 @@ func (x *index) heed(s *subject, id guard.ResourceID, kind guard.Kind) {
 		x.unlisted[key] = map[*subject]bool{}
 	}
 	x.unlisted[key][s] = true
+}
+
+// turn is when a subject is judged next whatever happens: once in each stretch of anyway,
+// in a minute of its own.
+func (x *index) turn(s *subject, now time.Time) time.Time {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(s.key))
+	minute := time.Duration(h.Sum32()%uint32(anyway/time.Minute)) * time.Minute
+	past := (now.Sub(x.read.Wall) - minute) % anyway // since its last
+	if past < 0 {
+		past += anyway
+	}
+	return now.Add(anyway - past)
 }
 
 // due is what is to be judged at a time: resources by key, then what is waited for,

@@ -95,7 +95,7 @@ func (l *Loop) stands(f policy.Facts, r guard.Release) (release.Judgement, *poli
 	act := out.Act()
 	switch {
 	case act == nil && r.Cause.Judgement() && out.Doubt != "":
-		return release.Judgement{Standing: release.Stands, Due: f.At.Add(ackWait), Why: "it waits, for what its samples tell is not judged: " + out.Doubt}, nil
+		return release.Judgement{Standing: release.Stands, Due: f.At.Add(ackWait), Why: "it waits, for it is not judged now: " + out.Doubt}, nil
 	case act == nil && r.Cause == guard.CauseOrphan:
 		return void(f.Wanted())
 	case act == nil && r.Cause.Stops():
