@@ -223,7 +223,8 @@ func starts(at, zone string) func(tr *tree) bool {
 	}
 }
 
-// besides is an account with its own boxes and troubles.
+// besides is an account with its own boxes and troubles, which is looked at less often
+// in a story of days.
 func besides(tr *tree) bool {
 	var a yaml.MapSlice
 	err := yaml.UnmarshalWithOptions([]byte(`
@@ -242,6 +243,10 @@ faults:
 	if err != nil {
 		panic(err)
 	}
+	if tr.days() {
+		put(&a, "poll", "10m")
+		put(&a, "sweep", "6h")
+	}
 	all := slices.Clone(group(get(tr.root, "accounts")))
 	all = slices.Insert(all, tr.rand.IntN(len(all)+1), yaml.MapItem{Key: "beside", Value: a})
 	put(&tr.root, "accounts", all)
@@ -256,7 +261,7 @@ faults:
 // that goes on for days.
 func quietBoxes(tr *tree) bool {
 	many := 25
-	if offset(get(tr.root, "for").(string)) > 24*time.Hour {
+	if tr.days() {
 		many = 5
 	}
 	tr.accounts(func(name string, a yaml.MapSlice) (string, yaml.MapSlice) {

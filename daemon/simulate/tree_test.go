@@ -81,6 +81,9 @@ func group(v any) yaml.MapSlice { m, _ := v.(yaml.MapSlice); return m }
 
 func list(v any) []any { l, _ := v.([]any); return l }
 
+// days reports whether the story goes on for more than one.
+func (tr *tree) days() bool { return offset(get(tr.root, "for").(string)) > 24*time.Hour }
+
 // add appends to a list of the story.
 func (tr *tree) add(key string, items ...any) {
 	put(&tr.root, key, append(slices.Clone(list(get(tr.root, key))), items...))
