@@ -146,11 +146,22 @@ func (b *Book) fold(e *entry, t told, at time.Time) (next *entry, kept []guard.S
 		if !next.judges(t.source, h.Rank, tells(x), at, b.began) || !x.At.After(next.State.Heard) {
 			continue
 		}
-		next.State, next.Judge = next.State.Fold(busy, next.box, x, at), t.source
+		fold := next.State.Fold
+		if next.recalled(t.source, x, at) {
+			fold = next.State.Recall
+		}
+		next.State, next.Judge = fold(busy, next.box, x, at), t.source
 		kept = append(kept, x)
 	}
 	next.fail(t.source, at, t.err, why)
 	return next, kept, why
+}
+
+// recalled reports a sample of a time in which its source failed, for long, and which it
+// tells now that it is old.
+func (e *entry) recalled(source string, x guard.Sample, at time.Time) bool {
+	f, failed := e.failing[source]
+	return failed && x.At.After(f.Since) && at.Sub(f.Since) > activity.Hole && at.Sub(x.At) > 3*x.Interval
 }
 
 // known is a copy of an entry with what the ledger tells now. A thing that has the ID of
@@ -193,8 +204,8 @@ func (b *Book) refuse(e *entry, x guard.Sample, at time.Time) error {
 	return e.State.Admit(x, at)
 }
 
-// fail notes that a source tells nothing, or that it tells again. The first reason stays
-// while it lasts.
+// fail notes that a source tells nothing, since when and for which reason now, or that it
+// tells again.
 func (e *entry) fail(source string, at time.Time, errs ...error) {
 	var why error
 	for _, err := range errs {
@@ -202,8 +213,8 @@ func (e *entry) fail(source string, at time.Time, errs ...error) {
 			why = err
 		}
 	}
-	_, was := e.failing[source]
-	if (why != nil) == was {
+	last, was := e.failing[source]
+	if why == nil && !was || was && why != nil && last.Why == clip(why.Error()) {
 		return
 	}
 	e.failing = maps.Clone(e.failing)
@@ -214,7 +225,11 @@ func (e *entry) fail(source string, at time.Time, errs ...error) {
 	if e.failing == nil {
 		e.failing = map[string]Failure{}
 	}
-	e.failing[source] = Failure{Since: at, Why: clip(why.Error())}
+	if !was {
+		last.Since = at
+	}
+	last.Why = clip(why.Error())
+	e.failing[source] = last
 }
 
 // clip bounds what an error may say.

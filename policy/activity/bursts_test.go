@@ -73,6 +73,28 @@ func TestNothingHangs(t *testing.T) {
 	f.is("phantom", f.s.Phantom.On(), true).is("hung", f.s.Hung.On(), false)
 }
 
+// TestRecall: what a source tells only after it has not answered is work where it shows
+// work, and no rest.
+func TestRecall(t *testing.T) {
+	recall := func(f *feed, d time.Duration, change ...change) {
+		for end := f.at.Add(d); f.at.Before(end); {
+			f.at = f.at.Add(time.Minute)
+			x := quiet(f.box.GPUs, f.at, time.Minute)
+			for _, c := range change {
+				c(&x)
+			}
+			f.s = f.s.Recall(f.b, f.box, x, f.at)
+		}
+	}
+	f := newFeed(t).give(20 * time.Minute)
+	recall(f, 10*time.Minute)
+	f.quietFor(20*time.Minute).give(10*time.Minute).quietFor(30*time.Minute).is("since", f.s.Idle.Since, t0)
+	recall(f, 40*time.Minute)
+	f.give(5*time.Minute).is("since", f.s.Idle.Since, f.at.Add(-5*time.Minute))
+	recall(f, time.Minute, each(util(60)))
+	f.quietFor(0).is("worked", f.s.Worked, f.at)
+}
+
 // TestInstantsOfWhatIsLoaded: it may work between two readings, so that there must be
 // many; where nothing is loaded there is nothing to miss (IDLE-16).
 func TestInstantsOfWhatIsLoaded(t *testing.T) {

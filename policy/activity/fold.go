@@ -75,12 +75,24 @@ func (s State) Admit(x guard.Sample, at time.Time) error {
 // more than a minute ahead of at, changes nothing (see Admit). A box that does not run
 // has no activity, whatever samples say.
 func (s State) Fold(b Busy, box Box, x guard.Sample, at time.Time) State {
+	return s.take(b, box, x, at, false)
+}
+
+// Recall takes in a sample of a time in which its source did not answer, told only now:
+// work that it shows was work, and rest that it shows was seen by nobody, so that it does
+// not count.
+func (s State) Recall(b Busy, box Box, x guard.Sample, at time.Time) State {
+	return s.take(b, box, x, at, true)
+}
+
+func (s State) take(b Busy, box Box, x guard.Sample, at time.Time, recalled bool) State {
 	if !box.Running || s.Admit(x, at) != nil {
 		return s.Look(b, box, at)
 	}
 	x.At, x.Boot, x.Source = x.At.UTC().Round(0), name(x.Boot), name(x.Source)
 	s = s.begin(x, box)
 	r := s.read(b, box, x)
+	r.recalled = recalled
 	s.learn(b, &r)
 	s.spans(&r)
 	s.remember(&r)

@@ -63,8 +63,10 @@ type reading struct {
 	goes  bool
 	// silent: a signal that was told lately is not.
 	silent bool
-	alive  guard.Gauge // GPU processes
-	dead   int
+	// recalled: its source did not answer then, and tells it only now.
+	recalled bool
+	alive    guard.Gauge // GPU processes
+	dead     int
 }
 
 // read judges a sample. It takes in what the signals say (when told, the minutes of

@@ -47,6 +47,7 @@ func (s *State) spans(r *reading) {
 	if r.suspect {
 		quiet = no
 	}
+	idle, quiet = r.sure(idle), r.sure(quiet)
 	if busy {
 		s.Worked, s.Work = r.At, r.other
 		if r.works == yes {
@@ -60,11 +61,19 @@ func (s *State) spans(r *reading) {
 	s.sort(r, idle)
 	s.GPUsQuiet = s.GPUsQuiet.next(quiet, r)
 	s.park(r, quiet)
-	s.Hung = s.Hung.next(r.hangs(), r)
+	s.Hung = s.Hung.next(r.sure(r.hangs()), r)
 	s.Hung.Why = word(s.Hung.On(), "pinned at next to no power, without disk or network")
-	s.Phantom = s.Phantom.next(r.phantom(), r)
+	s.Phantom = s.Phantom.next(r.sure(r.phantom()), r)
 	s.Phantom.Why = word(s.Phantom.On(), "utilisation, and no GPU process alive")
 	s.unused()
+}
+
+// sure is a condition as far as it was seen at its time.
+func (r *reading) sure(is tri) tri {
+	if r.recalled && is == yes {
+		return unknown
+	}
+	return is
 }
 
 func not(t tri) tri {
