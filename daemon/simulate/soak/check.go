@@ -48,6 +48,7 @@ func Check(w Week, h *simulate.History) []Violation {
 	for _, b := range j.boxes {
 		j.intents(b)
 		j.looks(b)
+		j.guessed(b)
 		j.reasons(b)
 		j.standing(b)
 		j.limits(b)
@@ -60,6 +61,9 @@ func Check(w Week, h *simulate.History) []Violation {
 	j.ends()
 	j.surprises()
 	j.strangers()
+	j.deletions()
+	j.overlooked()
+	j.traffics()
 	j.spendings()
 	j.messages()
 	j.explanations()
@@ -86,8 +90,9 @@ type book struct {
 	observed map[string]guard.Observed // by ACCOUNT/ID, of instances
 	family   map[string][]guard.Observed
 	metered  map[string]guard.Metered
-	releases []guard.Release // open and ended
-	findings []guard.Finding // open and closed
+	egress   map[string]guard.Egress // by ACCOUNT/ID
+	releases []guard.Release         // open and ended
+	findings []guard.Finding         // open and closed
 	pending  map[string]guard.Message
 	sent     map[string]guard.Message
 	journal  []guard.JournalEntry
@@ -110,13 +115,14 @@ func (j *judge) read() error {
 	}
 	j.own = ledger.Deployment()
 	return ledger.View(ctx, func(v *store.View) error {
-		j.book = book{observed: map[string]guard.Observed{}, family: map[string][]guard.Observed{}, metered: map[string]guard.Metered{},
+		j.book = book{observed: map[string]guard.Observed{}, family: map[string][]guard.Observed{}, metered: map[string]guard.Metered{}, egress: map[string]guard.Egress{},
 			pending: map[string]guard.Message{}, sent: map[string]guard.Message{}}
 		b := &j.book
 		for _, read := range []func() error{
 			func() error { return rows(v.Leases, func(l guard.Lease) { b.leases = append(b.leases, l) }) },
 			func() error { return rows(v.Observed, j.observed) },
 			func() error { return rows(v.Metered, func(m guard.Metered) { b.metered[m.Resource.Key()] = m }) },
+			func() error { return rows(v.Egress, func(e guard.Egress) { b.egress[e.Resource.String()] = e }) },
 			func() error { return rows(v.Releases, func(r guard.Release) { b.releases = append(b.releases, r) }) },
 			func() error {
 				return rows(v.EndedReleases, func(r guard.Release) { b.releases = append(b.releases, r) })

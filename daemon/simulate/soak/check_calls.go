@@ -46,7 +46,7 @@ func (j *judge) intents(b *life) {
 		last := b.calls[k-1]
 		gap := at - j.offset(last.At)
 		switch {
-		case accepted(last) && gap < verify && !j.crashed(j.offset(last.At), at):
+		case accepted(last) && gap < verify && c.Call.Call == last.Call.Call && !j.crashed(j.offset(last.At), at):
 			j.wrong(4, "wrong release", at, b.id, "%s is called again %s after it was accepted; it gets %s to take effect", c.Call.Call, gap, verify)
 		case done(last) && last.Status == 0 && b.account.Script.Lag.State == 0 && gap < verify && c.Call.Call == last.Call.Call:
 			j.wrong(3, "wrong release", at, b.id, "%s is called again %s after a call that was done although its reply was lost: every read since said so", c.Call.Call, gap)
@@ -205,6 +205,7 @@ func (j *judge) spends(b *life, most guard.Money, at time.Duration) bool {
 	}
 	ahead := j.lead(b.account, at) + granule(b.account) + time.Minute
 	sum := new(big.Rat).Add(j.spent(b, at), over(j.burn(b, at), ahead))
+	sum.Add(sum, b.account.reserve(most))
 	return sum.Add(sum, j.unseen(b)).Cmp(most.Rat()) >= 0
 }
 
@@ -233,12 +234,12 @@ func (j *judge) unpriced(b *life) bool {
 func (j *judge) reasons(b *life) {
 	for _, c := range b.calls {
 		at := j.offset(c.At)
-		if b.muddled || slices.ContainsFunc(b.orders, func(t time.Duration) bool { return t <= at }) {
+		if c.Call.Call == fake.CallStop || b.muddled || slices.ContainsFunc(b.orders, func(t time.Duration) bool { return t <= at }) {
 			continue
 		}
 		said, ok := b.claim(at)
 		expired := ok && said.expires <= at+j.slack()
-		if expired || j.capped(b, at) || ok && j.hard(b, said, at) || j.adopted(b, at) {
+		if expired || j.capped(b, at) || ok && j.hard(b, said, at) || j.adopted(b, at) || j.stale(b, at) {
 			continue
 		}
 		law := 6
@@ -283,7 +284,7 @@ func (j *judge) standing(b *life) {
 			return min(b.vetoed(rule, at), b.vetoed(rule, at-1)) > at+j.slack()+time.Second
 		}
 		over := said.expires <= at+j.slack() && !vetoed(guard.RuleExpired)
-		if capped := j.capped(b, at) && !vetoed(guard.RuleBudgetExceeded); leased && !free && !over && !capped && len(b.vetoes) > 0 {
+		if capped := j.capped(b, at) && !vetoed(guard.RuleBudgetExceeded); leased && !free && !over && !capped && !j.stale(b, at) && c.Call.Call != fake.CallStop && len(b.vetoes) > 0 {
 			j.wrong(10, "wrong release", at, b.id, "%s is called, and every rule that asks for it is vetoed: %+v", c.Call.Call, b.vetoes)
 		}
 		if said.guarded && earlier.guarded {
@@ -312,13 +313,13 @@ func (j *judge) standing(b *life) {
 		if b.spec.GPUs == fake.NoGPU && !said.noGPU {
 			j.wrong(11, "wrong release", at, b.id, "%s is called on a box without a GPU that nobody allowed", c.Call.Call)
 		}
-		if !leased && !ordered && !j.adopted(b, at) {
+		if !leased && !ordered && !j.adopted(b, at) && c.Call.Call != fake.CallStop {
 			j.wrong(11, "wrong release", at, b.id, "%s is called on what nobody registered", c.Call.Call)
 		}
 	}
 }
 
-// strangers holds law 11 for every other write: data is never deleted, nothing is
+// strangers holds law 11 for every other write: nothing is
 // called by a name or about what is not there, and another guard's mark is never
 // written over. Boxes of another identity are other people's.
 func (j *judge) strangers() {
@@ -330,8 +331,6 @@ func (j *judge) strangers() {
 		id := c.Account + "/" + c.IDs[0]
 		b := j.byID[id]
 		switch {
-		case c.Call.Call == fake.CallDelete:
-			j.wrong(6, "wrong release", at, id, "data is deleted: no rule of the story asks for that")
 		case c.Call.Call == fake.CallUnprotect:
 			j.wrong(10, "wrong release", at, id, "the provider's protection is taken off: nobody said so")
 		case b == nil && c.Kind == guard.Instance:

@@ -150,7 +150,7 @@ func (j *judge) moneyDue(b *life, most guard.Money, set time.Duration) time.Dura
 	if !most.IsSet() || most.Currency() != b.currency() || !j.plain(b) {
 		return never
 	}
-	x := j.crossing(b, most.Rat())
+	x := j.crossing(b, new(big.Rat).Add(most.Rat(), j.hidden(b)))
 	if x == never {
 		return never
 	}
@@ -291,7 +291,7 @@ func (j *judge) outage(b *life, e episode) {
 func (j *judge) oddities(b *life) {
 	for _, c := range b.calls {
 		at := j.offset(c.At)
-		if slices.ContainsFunc(b.orders, func(t time.Duration) bool { return t <= at }) {
+		if c.Call.Call == fake.CallStop || slices.ContainsFunc(b.orders, func(t time.Duration) bool { return t <= at }) {
 			continue
 		}
 		said, ok := b.claim(at)

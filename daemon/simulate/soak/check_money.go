@@ -77,6 +77,9 @@ func (a *Account) prices(id string, r fake.Resource) []price {
 // same ID under other credentials.
 func (j *judge) plain(b *life) bool {
 	a := b.account
+	if _, plainly := a.priced(); !plainly {
+		return false
+	}
 	code := ""
 	for _, id := range append([]string{b.spec.ID}, b.family...) {
 		r, _, ok := a.of(id)
@@ -189,9 +192,10 @@ func (j *judge) crossing(b *life, budget *big.Rat) time.Duration {
 func (j *judge) lead(a *Account, before time.Duration) time.Duration {
 	d := takes(a)
 	for _, b := range j.boxes {
-		if b.account == a && b.gone < before && len(b.calls) > 0 {
+		first := slices.IndexFunc(b.calls, func(c simulateCall) bool { return c.Call.Call == fake.CallRelease })
+		if b.account == a && b.gone < before && first >= 0 {
 			// Guard measures until it sees the end, which comes as late as the cloud tells it.
-			d = max(d, b.gone-j.offset(b.calls[0].At)+a.Script.Lag.State+a.Script.Lag.Disappears+j.poll())
+			d = max(d, b.gone-j.offset(b.calls[first].At)+a.Script.Lag.State+a.Script.Lag.Disappears+j.poll())
 		}
 	}
 	return d + callWay
@@ -213,7 +217,7 @@ func (j *judge) spendings() {
 			continue
 		}
 		for _, r := range j.releasesOf(b.id) {
-			if r.Receipt == nil || b.gone == never {
+			if r.Receipt == nil || b.gone == never || r.Action != guard.ActRelease {
 				continue
 			}
 			got := new(big.Rat)
@@ -229,7 +233,8 @@ func (j *judge) spendings() {
 		if m, ok := j.book.metered[o.Resource.ID.Key()]; ok && counted && len(m.Segments) > 0 && o.Gone != nil {
 			alone := *b
 			alone.family = nil
-			j.compare(&alone, "the ledger", sumOf(m.Segments, j.zero.Add(j.h.Length)), j.h.Length)
+			got := sumOf(m.Segments, j.zero.Add(j.h.Length))
+			j.compare(&alone, "the ledger", got.Add(got, j.fares(b, j.h.Length)), j.h.Length)
 		}
 	}
 }
@@ -255,9 +260,15 @@ func (j *judge) compare(b *life, what string, got *big.Rat, at time.Duration) {
 // What was stopped bills at its full price again while it is being released.
 func (j *judge) unseen(b *life) *big.Rat {
 	sum := new(big.Rat)
-	if b.spec.State == "stopped" || slices.ContainsFunc(b.events(), func(e fake.Event) bool { return e.State == "stopped" || e.Reclaim != nil }) {
+	stops := slices.DeleteFunc(slices.Clone(b.calls), func(c simulateCall) bool { return c.Call.Call != fake.CallStop || !done(c) })
+	if len(stops) > 0 || b.spec.State == "stopped" || slices.ContainsFunc(b.events(), func(e fake.Event) bool { return e.State == "stopped" || e.Reclaim != nil }) {
 		sum = over(j.burn(b, j.h.Length), takes(b.account))
 	}
+	for _, c := range stops {
+		at := j.offset(c.At)
+		sum.Add(sum, over(j.burn(b, j.h.Length), j.seenAfter(b, at)-at+b.account.Script.Lag.State+granule(b.account)))
+	}
+	sum.Add(sum, j.hidden(b))
 	for _, id := range append([]string{b.spec.ID}, b.family...) {
 		for _, e := range b.account.Script.Timeline {
 			if e.ID != id || e.Rate == nil && e.State == "" && (e.Reclaim == nil || !e.Reclaim.Stop) {

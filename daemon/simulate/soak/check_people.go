@@ -30,7 +30,7 @@ func (j *judge) notices(b *life) {
 	for k, c := range b.calls {
 		at := j.offset(c.At)
 		said, ok := b.claim(at)
-		if !ok || k > 0 && at-j.offset(b.calls[k-1].At) < time.Hour || slices.ContainsFunc(b.orders, func(t time.Duration) bool { return t <= at }) {
+		if !ok || c.Call.Call == fake.CallStop || k > 0 && at-j.offset(b.calls[k-1].At) < time.Hour || slices.ContainsFunc(b.orders, func(t time.Duration) bool { return t <= at }) {
 			continue
 		}
 		expired := said.expires <= at+j.slack()
@@ -59,7 +59,7 @@ func (j *judge) notices(b *life) {
 			need = max(min(need, at-said.at-reactionTime), 0)
 		}
 		told := j.told(func(m guard.Message) bool {
-			return m.Channel == "slack" && aboutID(m, b.id) && (m.Rule == guard.RuleExpired || m.Rule == guard.RuleBudgetExceeded || m.Rule == guard.RuleCeilingReached) && j.earliest(m.CreatedAt) <= at-need
+			return m.Channel == "slack" && aboutID(m, b.id) && (m.Rule == guard.RuleExpired || m.Rule == guard.RuleBudgetExceeded || m.Rule == guard.RuleCeilingReached || m.Rule == guard.RuleStoppedBilling) && j.earliest(m.CreatedAt) <= at-need
 		})
 		if len(told) == 0 {
 			j.wrong(9, "message lost", at, b.id, "it is called without a notice %s before", need)
@@ -159,7 +159,7 @@ func (j *judge) surprises() {
 		for k, c := range b.calls {
 			at := j.offset(c.At)
 			said, ok := b.claim(at)
-			if !ok || k > 0 || slices.ContainsFunc(b.orders, func(t time.Duration) bool { return t <= at }) {
+			if !ok || c.Call.Call == fake.CallStop || k > 0 || slices.ContainsFunc(b.orders, func(t time.Duration) bool { return t <= at }) {
 				continue
 			}
 			since := said.capSet
@@ -205,6 +205,9 @@ func (j *judge) surprises() {
 // some price is odd: prices that came more than thirtyfold off are never believed
 // (law 8), the dearest of the others counts from its beginning.
 func (j *judge) believed(b *life, at time.Duration) (cost float64, ok bool) {
+	if costs, _ := b.account.priced(); costs {
+		return 0, false
+	}
 	for _, id := range append([]string{b.spec.ID}, b.family...) {
 		r, born, known := b.account.of(id)
 		if !known || r.Rate == nil || r.ListRate != nil || r.Count > 1 {

@@ -26,6 +26,7 @@ type life struct {
 	orders  []time.Duration
 	calls   []simulate.CloudCall // that end or stop it, in their order
 	family  []string             // IDs of what hangs on it
+	does    []stint              // see stints
 }
 
 // claim is a lease as people's words made it, from one word to the next.
@@ -143,12 +144,13 @@ func (j *judge) add(a *Account, r fake.Resource, born time.Duration) {
 	}
 }
 
-// copies are the snapshots of some volumes: they count to the box that the volumes hang on.
+// copies are the snapshots of some volumes, and the images that those back: they count
+// to the box that the volumes hang on.
 func copies(s fake.Script, volumes []string) []string {
 	var ids []string
 	for _, r := range s.Resources {
 		if r.Kind == guard.Snapshot && slices.Contains(volumes, r.Source) {
-			ids = append(ids, r.ID)
+			ids = append(append(ids, r.ID), r.UsedBy...)
 		}
 	}
 	return ids
@@ -295,11 +297,11 @@ func identityAt(s fake.Script, at time.Duration) string {
 	return who
 }
 
-// events are those of the script about a box.
+// events are those of the script about a box, but for what it does.
 func (b *life) events() []fake.Event {
 	var out []fake.Event
 	for _, e := range b.account.Script.Timeline {
-		if e.ID == b.spec.ID && e.At < b.gone {
+		if e.ID == b.spec.ID && e.At < b.gone && e.Signals == nil && e.Pulse == nil && !e.Reboot {
 			out = append(out, e)
 		}
 	}

@@ -32,6 +32,10 @@ const (
 	Adoptions    Family = "adopt"
 	HandReleases Family = "release by hand"
 	Mistakes     Family = "wrong order"
+	Work         Family = "work"             // boxes are watched
+	Traffic      Family = "traffic"          // costs
+	Guesses      Family = "guess"            // other rules for what is idle or stopped
+	Leftovers    Family = "delete leftovers" // data that is left behind
 
 	ListFaults       Family = fake.CallList
 	GetFaults        Family = fake.CallGet
@@ -43,6 +47,7 @@ const (
 	ProtectionFaults Family = fake.CallProtection
 	UnprotectFaults  Family = fake.CallUnprotect
 	AnyFaults        Family = fake.CallAny
+	SignalFaults     Family = fake.CallSignals
 	SlackFaults      Family = "slack"
 
 	Crashes    Family = "crash"
@@ -82,6 +87,7 @@ func Usual() Knobs {
 		Chance: map[Family]int{
 			Reclaims: 25, Outside: 25, Platform: 15, Stops: 25, Prices: 25, OddPrices: 10, Moves: 20, Impostors: 10, Newcomers: 40,
 			Extensions: 40, Holds: 25, Protections: 15, Vetoes: 20, Snoozes: 15, Ceilings: 20, Adoptions: 10, HandReleases: 20, Mistakes: 20,
+			Work: 40, Traffic: 40, Guesses: 40, Leftovers: 20, SignalFaults: 20,
 			ListFaults: 25, GetFaults: 25, IdentityFaults: 15, ReleaseFaults: 30, StopFaults: 5, DeleteFaults: 5, TagFaults: 15,
 			ProtectionFaults: 10, UnprotectFaults: 5, AnyFaults: 15, SlackFaults: 30,
 			Crashes: 25, CrashesAt: 30, ClockSteps: 10, Suspends: 12, Reloads: 10,
@@ -127,6 +133,7 @@ func Draw(src Source, k Knobs) Week {
 	d.hits()
 	d.second()
 	d.bounds()
+	d.labour()
 	slices.SortStableFunc(d.w.Orders, func(a, b Order) int { return cmp.Compare(a.At, b.At) })
 	slices.SortStableFunc(d.w.Hits, func(a, b Hit) int { return cmp.Compare(a.At, b.At) })
 	return d.w

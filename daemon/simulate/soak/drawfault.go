@@ -17,28 +17,33 @@ var callFaults = []Family{ListFaults, GetFaults, IdentityFaults, ReleaseFaults, 
 func (d *drawer) faults(s *fake.Script) {
 	for _, family := range callFaults {
 		for range d.times(family) {
-			call := string(family)
-			f := fake.Fault{Call: call, From: d.moment("fault from", 0), Reply: d.reply(call)}
-			f.For = d.lasting("fault for", f.From, 4*time.Hour)
-			if d.chance("fault a few times", 50) {
-				f.Times = d.n("fault times", 1, 6)
-			}
-			if call == fake.CallList && len(s.Scopes) > 0 && d.chance("fault of a scope", 40) {
-				f.Scope = pick(d.dice, "scope", s.Scopes...)
-			}
-			var ids []string
-			for _, b := range d.boxes {
-				if b.account == s.Account {
-					ids = append(ids, b.id)
-				}
-			}
-			if len(ids) > 0 && (call == fake.CallGet || call == fake.CallRelease) && d.chance("fault of one", 40) {
-				f.ID = pick(d.dice, "fault of", ids...)
-			}
-			s.Faults = append(s.Faults, f)
+			d.fault(s, family)
 		}
 	}
 	slices.SortStableFunc(s.Faults, func(a, b fake.Fault) int { return cmp.Compare(a.From, b.From) })
+}
+
+// fault draws one fault of a family.
+func (d *drawer) fault(s *fake.Script, family Family) {
+	call := string(family)
+	f := fake.Fault{Call: call, From: d.moment("fault from", 0), Reply: d.reply(call)}
+	f.For = d.lasting("fault for", f.From, 4*time.Hour)
+	if d.chance("fault a few times", 50) {
+		f.Times = d.n("fault times", 1, 6)
+	}
+	if call == fake.CallList && len(s.Scopes) > 0 && d.chance("fault of a scope", 40) {
+		f.Scope = pick(d.dice, "scope", s.Scopes...)
+	}
+	var ids []string
+	for _, b := range d.boxes {
+		if b.account == s.Account {
+			ids = append(ids, b.id)
+		}
+	}
+	if len(ids) > 0 && (call == fake.CallGet || call == fake.CallRelease) && d.chance("fault of one", 40) {
+		f.ID = pick(d.dice, "fault of", ids...)
+	}
+	s.Faults = append(s.Faults, f)
 }
 
 // reply draws a wrong answer that suits a call.
@@ -65,6 +70,8 @@ func (d *drawer) reply(call string) fake.Reply {
 		return fake.Reply{DoneButTimesOut: true}
 	case write:
 		return fake.Reply{AcceptedIgnored: true}
+	case call == fake.CallSignals && n >= 13:
+		return fake.Reply{NullFields: pick(d.dice, "null", []string{"gpu_util"}, []string{"at"}, []string{"gpu_util", "gpu_mem_mib"})}
 	case call == fake.CallIdentity || call == fake.CallProtection || call == fake.CallAny:
 		return fake.Reply{Status: 503}
 	case n == 12:

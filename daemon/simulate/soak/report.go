@@ -28,6 +28,8 @@ type Report struct {
 	Reloads  int            `json:"reloads"`
 	Orders   int            `json:"orders"`
 	Releases int            `json:"releases"` // boxes that guard ended
+	Stops    int            `json:"stops"`    // boxes that guard stopped
+	Deletes  int            `json:"deletes"`  // of what was left behind
 
 	Violations       int               `json:"violations"`
 	WrongReleases    int               `json:"wrong_releases"`
@@ -82,6 +84,17 @@ func (r *Report) add(w Week, tale *Tale, found []Violation) {
 			r.Releases++
 		}
 	}
+	if tale.History != nil {
+		for _, c := range tale.History.Calls {
+			switch {
+			case !done(c):
+			case c.Call.Call == fake.CallStop:
+				r.Stops++
+			case c.Call.Call == fake.CallDelete:
+				r.Deletes++
+			}
+		}
+	}
 	r.met(w, tale)
 	for _, v := range found {
 		r.violated(w, v)
@@ -92,7 +105,9 @@ func (r *Report) add(w Week, tale *Tale, found []Violation) {
 func (r *Report) met(w Week, tale *Tale) {
 	for _, a := range w.Accounts {
 		for _, e := range a.Script.Timeline {
-			r.Faults[string(familyOf(e))]++
+			if family := familyOf(e); family != "" {
+				r.Faults[string(family)]++
+			}
 		}
 	}
 	if tale.History == nil {
@@ -111,9 +126,13 @@ func (r *Report) met(w Week, tale *Tale) {
 	}
 }
 
-// familyOf is what an event of the cloud is counted as.
+// familyOf is what an event of the cloud is counted as; "" where nothing is wrong.
 func familyOf(e fake.Event) Family {
 	switch {
+	case e.Signals != nil && e.Signals.Lost != "":
+		return SignalFaults
+	case e.Signals != nil, e.Pulse != nil, e.Reboot:
+		return ""
 	case e.Create != nil:
 		return Newcomers
 	case e.Identity != "":
@@ -218,7 +237,7 @@ func (r *Report) Table(w io.Writer) {
 		row(label, "%s", line)
 	}
 	row("guard's own", "%d crashes, %d clock steps, %d suspends, %d reloads", r.Crashes, r.Steps, r.Suspends, r.Reloads)
-	row("orders", "%d by people, %d boxes released", r.Orders, r.Releases)
+	row("orders", "%d by people, %d releases, %d stops, %d deletions", r.Orders, r.Releases, r.Stops, r.Deletes)
 	row("wrong releases", "%d", r.WrongReleases)
 	row("missed limits", "%d", r.MissedLimits)
 	row("false holds", "%d", r.FalseHolds)

@@ -145,6 +145,8 @@ func (s *shrinker) simplify() {
 		func(w *Week) { w.Life = 0 },
 		func(w *Week) { w.Money = nil },
 		func(w *Week) { w.Adopt = nil },
+		func(w *Week) { w.Guesses = nil },
+		func(w *Week) { w.Leftovers = nil },
 	} {
 		s.try(change)
 	}
@@ -214,6 +216,8 @@ var (
 		func(s *fake.Script) { s.ReleaseTakes = 0 },
 		func(s *fake.Script) { s.PageSize = 0 },
 		func(s *fake.Script) { s.Scopes = nil },
+		func(s *fake.Script) { s.Egress = nil },
+		func(s *fake.Script) { s.Ingress = nil },
 	}
 	resourceChanges = []func(*fake.Resource){
 		func(r *fake.Resource) { r.Name = "" },

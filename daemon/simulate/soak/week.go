@@ -30,11 +30,15 @@ type Week struct {
 	Life  time.Duration
 	Money []guard.Money
 	// Adopt is how guard registers what nobody does; nil: it does not.
-	Adopt    *Adopt
-	Accounts []Account
-	Orders   []Order
-	Hits     []Hit
-	Slack    []SlackFault
+	Adopt *Adopt
+	// Guesses are the rules that guess and are not as they are by default; Leftovers the
+	// kinds of data that are deleted when they are left behind.
+	Guesses   map[guard.Rule]Guess
+	Leftovers map[guard.Kind]Leftover
+	Accounts  []Account
+	Orders    []Order
+	Hits      []Hit
+	Slack     []SlackFault
 }
 
 // Adopt is a registration that guard makes.
@@ -42,6 +46,16 @@ type Adopt struct {
 	TTL     time.Duration
 	OnLimit guard.Action
 }
+
+// Guess is how a rule that guesses is set.
+type Guess struct {
+	Warn, Act time.Duration
+	Then      guard.Action
+}
+
+// Leftover is when what nothing needs any more is deleted: people are told After it
+// became so, and it goes Grace after that.
+type Leftover struct{ After, Grace time.Duration }
 
 // Account is one account: its cloud, and how guard is told to treat it.
 type Account struct {

@@ -75,6 +75,7 @@ func (w Week) config(more ...string) string {
 	if a := w.Adopt; a != nil {
 		rules.put("unregistered", "{adopt: {ttl: "+spanText(a.TTL)+", on_limit: "+string(a.OnLimit)+"}}")
 	}
+	w.rulesOf(rules)
 	if r := rules.String(); r != "{}" {
 		f.put("rules", r)
 	}
@@ -221,6 +222,8 @@ func (a Account) yaml(line func(string, ...any)) {
 	put("self", orQuoted(s.Self))
 	put("currency", orQuoted(s.Currency))
 	put("stop_effect", string(s.StopEffect))
+	put("egress", trafficYAML(s.Egress))
+	put("ingress", trafficYAML(s.Ingress))
 	billing, lag := &flow{}, &flow{}
 	billing.span("granularity", s.Billing.Granularity)
 	billing.span("minimum", s.Billing.Minimum)
@@ -325,6 +328,9 @@ func eventYAML(e fake.Event) string {
 	f.flag("detach", e.Detach)
 	f.text("attach", e.Attach)
 	f.text("identity", e.Identity)
+	f.put("signals", signalsYAML(e.Signals))
+	f.put("pulse", pulseYAML(e.Pulse))
+	f.flag("reboot", e.Reboot)
 	switch r := e.Reclaim; {
 	case r == nil:
 	case r.Stop:
