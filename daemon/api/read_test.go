@@ -139,9 +139,9 @@ func TestFindings(t *testing.T) {
 			tx.CloseFinding(guard.Finding{ID: "c", Rule: guard.RuleExpired, Subject: "lab/i-1", Opened: start, Closed: start}))
 	})
 	out := good[wire.Findings](b, "ana", http.MethodGet, "/findings", nil)
-	if len(out.Findings) != 2 || out.Findings[0].ID != "a" || text(out.Findings[0].Wastes) != "6.32 CNY" ||
-		text(out.Findings[0].AtStake) != "12.64 CNY" || !slices.Equal(out.SoFar, []string{"12.64 CNY"}) {
-		t.Errorf("%+v, want what money is at stake for first", out)
+	if len(out.Findings) != 2 || out.Findings[0].ID != "b" || text(out.Findings[1].Wastes) != "6.32 CNY" ||
+		text(out.Findings[1].AtStake) != "12.64 CNY" || !slices.Equal(out.SoFar, []string{"12.64 CNY"}) {
+		t.Errorf("%+v, want what is urgent first", out)
 	}
 	if out := good[wire.Findings](b, "ana", http.MethodGet, "/findings?closed=true", nil); len(out.Findings) != 3 {
 		t.Errorf("%+v", out.Findings)

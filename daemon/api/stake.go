@@ -43,8 +43,9 @@ type staked struct {
 	money guard.Money
 }
 
-// staked prices findings and sorts them: open ones first, then what most is at stake
-// for. Amounts that cannot be compared stand by currency, unknown ones last.
+// staked prices findings and sorts them: open ones first, of these the urgent ones, whose
+// amount may not even be known, then what most is at stake for. Amounts that cannot be
+// compared stand by currency, unknown ones last.
 func (s *server) staked(fs []guard.Finding, mutes func(subject string) []guard.Mute, now time.Time) []staked {
 	out := make([]staked, len(fs))
 	for i, f := range fs {
@@ -62,17 +63,21 @@ func (s *server) staked(fs []guard.Finding, mutes func(subject string) []guard.M
 	}
 	x := s.Rules().Exchange
 	slices.SortStableFunc(out, func(a, b staked) int {
-		return cmp.Or(cmp.Compare(rank(a.Closed != nil), rank(b.Closed != nil)), compare(x, a.money, b.money),
-			cmp.Compare(rank(b.Urgent), rank(a.Urgent)), b.Opened.Compare(a.Opened), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), compare(x, a.money, b.money), b.Opened.Compare(a.Opened), cmp.Compare(a.ID, b.ID))
 	})
 	return out
 }
 
-func rank(late bool) int {
-	if late {
-		return 1
+// rank is what goes before all money: 0 for what is urgent, 1 for what is open, 2 for
+// what is over.
+func (f staked) rank() int {
+	switch {
+	case f.Closed != nil:
+		return 2
+	case f.Urgent:
+		return 0
 	}
-	return 0
+	return 1
 }
 
 // compare sorts amounts, the greatest first: by the rates of exchange where there are
@@ -82,7 +87,10 @@ func compare(x guard.Exchange, a, b guard.Money) int {
 		if in, ok := x.To(m, x.Base); ok && x.Base != "" {
 			return 0, in
 		}
-		return 1 + rank(!m.IsSet()), m
+		if !m.IsSet() {
+			return 2, m
+		}
+		return 1, m
 	}
 	i, m := place(a)
 	j, n := place(b)

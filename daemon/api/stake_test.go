@@ -47,10 +47,10 @@ func TestStake(t *testing.T) {
 	}{
 		// 10 CNY an hour for 20 hours are less than 10 USD an hour for 3.
 		{guard.Exchange{Base: "CNY", Rates: map[string]*big.Rat{"USD": big.NewRat(712, 100)}},
-			"orphan_volumev-1 expiredi-1 idle_emptycheap idle_emptyi-1 idle_emptyyen account price_unknowndark expiredold", []string{"200.00 CNY", "20000 JPY", "30.00 USD"}, ""},
+			"account orphan_volumev-1 expiredi-1 idle_emptycheap idle_emptyi-1 idle_emptyyen price_unknowndark expiredold", []string{"200.00 CNY", "20000 JPY", "30.00 USD"}, ""},
 		{guard.Exchange{Base: "CNY", Rates: map[string]*big.Rat{"USD": big.NewRat(712, 100), "JPY": big.NewRat(5, 100)}},
-			"idle_emptyyen orphan_volumev-1 expiredi-1 idle_emptycheap idle_emptyi-1 account price_unknowndark expiredold", []string{"200.00 CNY", "20000 JPY", "30.00 USD"}, "1413.60 CNY"},
-		{guard.Exchange{}, "idle_emptycheap idle_emptyyen orphan_volumev-1 expiredi-1 idle_emptyi-1 account price_unknowndark expiredold", []string{"200.00 CNY", "20000 JPY", "30.00 USD"}, ""},
+			"account idle_emptyyen orphan_volumev-1 expiredi-1 idle_emptycheap idle_emptyi-1 price_unknowndark expiredold", []string{"200.00 CNY", "20000 JPY", "30.00 USD"}, "1413.60 CNY"},
+		{guard.Exchange{}, "account idle_emptycheap idle_emptyyen orphan_volumev-1 expiredi-1 idle_emptyi-1 price_unknowndark expiredold", []string{"200.00 CNY", "20000 JPY", "30.00 USD"}, ""},
 	} {
 		rules := policy.DefaultRules()
 		rules.Exchange = c.exchange

@@ -299,6 +299,25 @@ func TestUnholdBringsBack(t *testing.T) {
 	}
 }
 
+// TestUnholdSaysNow: what a hold put off is due now when that is lifted, not in the past.
+func TestUnholdSaysNow(t *testing.T) {
+	w := newWorld(t, guard.Enforce)
+	w.instance("i-1")
+	w.lease("i-1", 10*time.Hour)
+	w.skip(8 * time.Hour)
+	w.to(9*time.Hour + 30*time.Minute)
+	w.change("i-1", func(l *guard.Lease) {
+		l.Holds = []guard.Hold{{Until: zero.Add(10*time.Hour + 30*time.Minute), By: "ana", Since: w.at.Wall}}
+	})
+	w.to(10*time.Hour + 10*time.Minute)
+	w.change("i-1", func(l *guard.Lease) { l.Holds = nil })
+	w.once()
+	got := w.about("i-1")
+	if last := got[len(got)-1]; !strings.Contains(last, "lab/i-1: due now, not at 2026-03-06T20:30:00Z") {
+		t.Errorf("messages: %q", got)
+	}
+}
+
 // TestCapFirst: of two limits the one that is due first is carried out, under its
 // own notice.
 func TestCapFirst(t *testing.T) {

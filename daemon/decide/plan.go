@@ -196,9 +196,13 @@ func (l *Loop) adjust(f policy.Facts, r guard.Release, act policy.Act, out polic
 	}
 	c.entries = append(c.entries, guard.JournalEntry{At: f.At, Who: "guard", Verb: "moved", Subject: n.Target.String(), Lease: n.Lease,
 		Text: fmt.Sprintf("due at %s instead of %s: %s", policy.Stamp(n.Due, l.Zone), policy.Stamp(r.Due, l.Zone), n.Why), Data: map[string]string{"release": n.ID}})
-	if n.Cause == r.Cause && n.Due.Sub(r.Due).Abs() >= moved {
+	due, when := n.Due, "now due at "+policy.Stamp(n.Due, l.Zone)
+	if !due.After(f.At) {
+		due, when = f.At, "due now" // what put it off is over
+	}
+	if n.Cause == r.Cause && due.Sub(r.Due).Abs() >= moved {
 		c.told = append(c.told, told{n.ID, since("moved", n.Due), guard.Message{Thread: n.Target.Key(), About: []guard.ResourceID{n.Target},
-			Release: n.ID, CreatedAt: f.At, Title: fmt.Sprintf("%s: now due at %s, not %s", n.Target, policy.Stamp(n.Due, l.Zone), policy.Stamp(r.Due, l.Zone))}, false})
+			Release: n.ID, CreatedAt: f.At, Title: fmt.Sprintf("%s: %s, not at %s", n.Target, when, policy.Stamp(r.Due, l.Zone))}, false})
 	}
 }
 

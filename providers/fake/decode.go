@@ -350,17 +350,19 @@ func (f field) protection() (release, stop guard.Tri) {
 // traffic reads the prices of traffic; what is not one is not told.
 func traffic(out, in field, currency string) guard.EgressPrice {
 	var p guard.EgressPrice
-	p.PerGB, p.UpTo, p.FreeGB = out.perGB(currency)
-	p.InPerGB, _, _ = in.perGB(currency)
-	if !p.IsZero() {
+	var unsaid bool
+	p.PerGB, p.UpTo, p.FreeGB, unsaid = out.perGB(currency)
+	p.InPerGB, _, _, _ = in.perGB(currency)
+	if unsaid || !p.IsZero() {
 		p.Source = "api"
 	}
 	return p
 }
 
 // perGB is a price of traffic, the most that it can be where it is not told, and what
-// is free of it in a month. Where that makes no sense nothing is free.
-func (f field) perGB(currency string) (amount, upTo guard.Money, freeGB int64) {
+// is free of it in a month; unsaid is that it costs something, and nobody tells how much.
+// Where that makes no sense nothing is free.
+func (f field) perGB(currency string) (amount, upTo guard.Money, freeGB int64, unsaid bool) {
 	var in struct {
 		Amount   field `json:"amount"`
 		UpTo     field `json:"up_to"`
@@ -369,7 +371,7 @@ func (f field) perGB(currency string) (amount, upTo guard.Money, freeGB int64) {
 		Currency field `json:"currency"`
 	}
 	if f.null() || json.Unmarshal(f, &in) != nil || in.Per.text(16) != "gb" {
-		return amount, upTo, 0
+		return amount, upTo, 0, false
 	}
 	if c := in.Currency.text(8); c != "" {
 		currency = c
@@ -385,7 +387,7 @@ func (f field) perGB(currency string) (amount, upTo guard.Money, freeGB int64) {
 		upTo = sum(in.UpTo)
 	}
 	freeGB, _ = in.FreeGB.count(maxGB)
-	return amount, upTo, freeGB
+	return amount, upTo, freeGB, in.Amount.null()
 }
 
 // rate reads a price; what is not one, or is for a number of GPUs or GB that is

@@ -29,6 +29,9 @@ func TestTrafficIsTold(t *testing.T) {
 	s.want("no bound", of(guard.Instance, "i-3"), guard.EgressPrice{InPerGB: money("0.01 USD"), Source: "api"})
 	s.want("a volume", of(guard.Volume, "v-1"), guard.EgressPrice{})
 	s.want("its own", of(guard.Address, "ip-1"), guard.EgressPrice{PerGB: money("0.1 CNY"), Source: "api"})
+	quiet := sc
+	quiet.Faults = []Fault{{Call: CallGet, Reply: Reply{SetFields: map[string]any{"egress": map[string]any{"per": "gb"}}, NullFields: []string{"ingress"}}}}
+	s.want("one of which nobody tells anything", tell(t, quiet).get(0, guard.Instance, "i-1").Resource.Egress, guard.EgressPrice{Source: "api"})
 	both := sc
 	both.Faults = []Fault{{Call: CallGet, Reply: Reply{SetFields: map[string]any{"egress": map[string]any{"amount": "1", "up_to": "2", "per": "gb"}}}}}
 	s.want("a bound of what is known", tell(t, both).get(0, guard.Instance, "i-1").Resource.Egress.UpTo, guard.Money{})

@@ -16,10 +16,13 @@ func (a *app) findings() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "findings",
 		Short: "What is wrong now, and what money is at stake",
-		Long: `Findings shows what is wrong, what most is at stake for first: of an instance
-what it has cost since that began, of a disk, a snapshot and the like what it
-costs a month. Amounts of several currencies are compared by exchange, where
-guardd has rates; what has no known price stands last.`,
+		Long: `Findings shows what is wrong. What is urgent stands first, for only a person
+ends it: a blocked release, a cap that is passed, a running machine of unknown
+price. Then comes what most is at stake for: of an instance what it has cost
+since that began, of a disk, a snapshot and the like what it costs a month.
+Amounts of several currencies are compared by exchange, where guardd has
+rates; what has no known price stands last, and what is over after that.
+With -o json an amount is text, "12.50 USD", and null where it is not known.`,
 		Example: "  guard findings\n  guard findings --all -o json",
 		Args:    usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
