@@ -6,6 +6,7 @@ package signals
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -77,6 +78,29 @@ type entry struct {
 type Failure struct {
 	Since time.Time
 	Why   string
+	kind  error
+}
+
+// kinds tell one reason from another: the words of one may be others each time.
+var kinds = []error{guard.ErrPermission, guard.ErrRefused, guard.ErrThrottled, guard.ErrUnavailable, guard.ErrBadReply, guard.ErrInvalid}
+
+// with is a failure with the reason that there is now: the first one while it is of that
+// kind. The zero value begins.
+func (f Failure) with(at time.Time, why error) (next Failure, changed bool) {
+	i := slices.IndexFunc(kinds, func(kind error) bool { return errors.Is(why, kind) })
+	var kind error
+	if i >= 0 {
+		kind = kinds[i]
+	}
+	began := f.Since.IsZero()
+	if !began && kind == f.kind {
+		return f, false
+	}
+	if began {
+		f.Since = at
+	}
+	f.Why, f.kind = clip(why.Error()), kind
+	return f, true
 }
 
 // NewBook makes a book of what the store has.
@@ -206,12 +230,12 @@ func (b *Book) Broken() []Broken {
 func (b *Book) answered(l *Loop, at time.Time, why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	_, was := b.broken[l.Name()]
 	switch {
 	case why == nil:
 		delete(b.broken, l.Name())
-	case !was:
-		b.broken[l.Name()] = Broken{l.account.Name, l.source.Name, l.Name(), Failure{at, clip(why.Error())}}
+	default:
+		f, _ := b.broken[l.Name()].with(at, why)
+		b.broken[l.Name()] = Broken{l.account.Name, l.source.Name, l.Name(), f}
 	}
 }
 

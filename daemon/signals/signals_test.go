@@ -270,6 +270,15 @@ func TestRefused(t *testing.T) {
 	if got := w.book.Broken(); len(got) != 1 || got[0].Account != "lab" || !got[0].Since.Equal(first) || got[0].Loop != l.Name() {
 		t.Errorf("%+v", got)
 	}
+	// Another reason is told in its place, since when stays.
+	c.err = fmt.Errorf("%w: a web page", guard.ErrBadReply)
+	w.poll(1, l)
+	if got := w.book.Broken(); len(got) != 1 || !got[0].Since.Equal(first) || !strings.Contains(got[0].Why, "a web page") {
+		t.Errorf("%+v", got)
+	}
+	if got := w.book.Failing(box1, time.UTC); len(got) != 1 || !strings.Contains(got[0], "10:01") || !strings.Contains(got[0], "a web page") {
+		t.Errorf("%q", got)
+	}
 	c.err = nil
 	w.fine(w.poll(1, l)...)
 	if s, _ := w.book.Activity(box1); s.Lost.On() || len(w.book.Failing(box1, time.UTC)) > 0 || len(w.book.Broken()) > 0 {

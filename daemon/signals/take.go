@@ -204,7 +204,7 @@ func (b *Book) refuse(e *entry, x guard.Sample, at time.Time) error {
 	return e.State.Admit(x, at)
 }
 
-// fail notes that a source tells nothing, since when and for which reason now, or that it
+// fail notes that a source tells nothing, since when and why, or that it
 // tells again.
 func (e *entry) fail(source string, at time.Time, errs ...error) {
 	var why error
@@ -213,23 +213,22 @@ func (e *entry) fail(source string, at time.Time, errs ...error) {
 			why = err
 		}
 	}
-	last, was := e.failing[source]
-	if why == nil && !was || was && why != nil && last.Why == clip(why.Error()) {
-		return
-	}
-	e.failing = maps.Clone(e.failing)
+	was, failed := e.failing[source]
 	if why == nil {
-		delete(e.failing, source)
+		if failed {
+			e.failing = maps.Clone(e.failing)
+			delete(e.failing, source)
+		}
 		return
 	}
-	if e.failing == nil {
+	f, changed := was.with(at, why)
+	if !changed {
+		return
+	}
+	if e.failing = maps.Clone(e.failing); e.failing == nil {
 		e.failing = map[string]Failure{}
 	}
-	if !was {
-		last.Since = at
-	}
-	last.Why = clip(why.Error())
-	e.failing[source] = last
+	e.failing[source] = f
 }
 
 // clip bounds what an error may say.

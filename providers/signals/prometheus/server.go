@@ -162,7 +162,20 @@ func (s *Server) ask(ctx context.Context, from, to time.Time) (map[metric]model.
 			out[metric(key)] = answers[i]
 		}
 	}
-	return out, errors.Join(errs...)
+	return out, several(errs)
+}
+
+// several is what is told of queries that fail: the first of them, for most have the same
+// reason, and how many more there are.
+func several(errs []error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	switch len(errs) {
+	case 0:
+		return nil
+	case 1:
+		return errs[0]
+	}
+	return fmt.Errorf("%w; and so on, %d queries in all", errs[0], len(errs))
 }
 
 // query runs one, over the whole time.

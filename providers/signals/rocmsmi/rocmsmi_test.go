@@ -43,6 +43,21 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// Of two GPUs that share a socket (MI250) only the first tells its power, and an MI300 tells
+// that of its socket.
+func TestSockets(t *testing.T) {
+	s, err := Parse(strings.NewReader(`{"card0": {"GPU use (%)": "0", "Average Graphics Package Power (W)": "92.0"}, "card1": {"GPU use (%)": "0", "Average Graphics Package Power (W)": "N/A"},
+		"card2": {"GPU use (%)": "88", "VRAM Total Memory (B)": "205520896000", "Current Socket Graphics Package Power (W)": "550.5"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := guard.Known
+	want := []guard.GPUSample{{Util: known(0), Power: known(92)}, {Util: known(0)}, {Util: known(88), MemTotal: known(196000), Power: known(550.5)}}
+	if diff := cmp.Diff(want, s.GPUs); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // That no process is listed says that there is none only where the memory is known.
 func TestNoProcesses(t *testing.T) {
 	for text, want := range map[string]bool{

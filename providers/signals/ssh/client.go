@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -139,11 +140,16 @@ func lasted(began time.Time, err error) error {
 func unreachable(ctx context.Context, err error) error {
 	var timeout net.Error
 	var dialled *net.OpError
+	var name *net.DNSError
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w: cancelled: %w", guard.ErrUnavailable, ctx.Err())
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return fmt.Errorf("%w: no answer in time", guard.ErrUnavailable)
+	case errors.As(err, &name) && name.IsNotFound:
+		return fmt.Errorf("%w: there is no host of the name %s", guard.ErrUnavailable, name.Name)
+	case errors.Is(err, syscall.ECONNREFUSED) && errors.As(err, &dialled):
+		return fmt.Errorf("%w: nobody listens at %s; is sshd up, and the port right?", guard.ErrUnavailable, dialled.Addr)
 	case errors.As(err, &dialled) && dialled.Op == "dial":
 		return fmt.Errorf("%w: no connection to the host", guard.ErrUnavailable)
 	}

@@ -336,7 +336,7 @@ func TestNobodyThere(t *testing.T) {
 	key := newKey(t, filepath.Join(folder, "id"))
 	write(t, filepath.Join(folder, "known"), knownhosts.Line([]string{"127.0.0.1"}, key)+"\n", 0o600)
 	cfg := Config{User: "guard", Key: Key{filepath.Join(folder, "id")}, KnownHosts: filepath.Join(folder, "known"), Hosts: map[string]string{"lab/i-1": "127.0.0.1:1"}}
-	if got := ask(t, source(t, cfg), noon); !errors.Is(got.Err, guard.ErrUnavailable) {
+	if got := ask(t, source(t, cfg), noon); !errors.Is(got.Err, guard.ErrUnavailable) || !strings.Contains(got.Err.Error(), "nobody listens at 127.0.0.1:1") {
 		t.Errorf("got %+v", got)
 	}
 }
