@@ -264,6 +264,9 @@ type Truths struct {
 	DeleteLeaves []Kind `json:"delete_leaves"`
 	// ReclaimShows says in a few words what a spot reclaim looks like.
 	ReclaimShows string `json:"reclaim_shows"`
+	// Signals says in a few words what the provider's own monitoring tells of the GPUs; ""
+	// where it tells of no instance at all.
+	Signals string `json:"signals,omitzero"`
 	// CallsPerSecond is the rate limit guard keeps to; 0 means none.
 	CallsPerSecond float64 `json:"calls_per_second"`
 }

@@ -14,17 +14,19 @@ import (
 	"guard/daemon/notify/slack"
 	"guard/providers"
 	"guard/providers/aws"
+	"guard/providers/runpod"
 	"guard/providers/signals/prometheus"
 	"guard/providers/signals/ssh"
 )
 
 // sections is how each provider's own part of an account is decoded, and each kind's
-// of a source of samples; factories is how an adapter is made: a new provider is one
-// line in each.
+// of a source of samples; factories is how an adapter is made; unconfigured are adapters
+// without an account, for what they declare and can. A new provider is one line in each.
 var (
 	sections = &configs.Decoders{
 		Providers: map[string]configs.SectionDecoder{
-			aws.Kind: configs.SectionOf(aws.Config{}),
+			aws.Kind:    configs.SectionOf(aws.Config{}),
+			runpod.Kind: configs.SectionOf(runpod.Config{}),
 		},
 		Sources: map[string]configs.SectionDecoder{
 			prometheus.Kind:       configs.SectionOf(prometheus.Defaults()),
@@ -33,7 +35,12 @@ var (
 		},
 	}
 	factories = map[string]daemon.Factory{
-		aws.Kind: newAWS,
+		aws.Kind:    newAWS,
+		runpod.Kind: newRunPod,
+	}
+	unconfigured = map[string]providers.Provider{
+		aws.Kind:    &aws.Provider{},
+		runpod.Kind: &runpod.Provider{},
 	}
 )
 
@@ -43,6 +50,14 @@ func newAWS(ctx context.Context, a configs.Account) (providers.Provider, error) 
 		return nil, fmt.Errorf("%w: the aws section was not decoded", guard.ErrInvalid)
 	}
 	return aws.New(ctx, aws.Options{Name: a.Name, Config: section, Book: a.Book})
+}
+
+func newRunPod(_ context.Context, a configs.Account) (providers.Provider, error) {
+	section, ok := a.Section.(runpod.Config)
+	if !ok {
+		return nil, fmt.Errorf("%w: the runpod section was not decoded", guard.ErrInvalid)
+	}
+	return runpod.New(runpod.Options{Name: a.Name, Config: section, Book: a.Book})
 }
 
 // channels makes the channels of a configuration: the log always, Slack where it

@@ -62,7 +62,7 @@ Exit status:
 	root.SetErr(errOut)
 	root.SetArgs(args)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(initCommand(), serveCommand(), checkCommand(), backupCommand(), restoreCommand(), doctorCommand(), demoCommand(), simulateCommand(), benchCommand(), versionCommand())
+	root.AddCommand(initCommand(), serveCommand(), checkCommand(), providersCommand(), backupCommand(), restoreCommand(), doctorCommand(), demoCommand(), simulateCommand(), benchCommand(), versionCommand())
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitRight

@@ -204,6 +204,7 @@ func (p *Provider) Truths() guard.Truths {
 		PriceUnit:       "machine",
 		DeleteLeaves:    []guard.Kind{guard.Volume, guard.Snapshot, guard.Image, guard.Address},
 		ReclaimShows:    "terminated or stopped with the reason Server.SpotInstanceTermination or Server.SpotInstanceShutdown, listed for about an hour",
+		Signals:         "only where the CloudWatch agent runs; processors, disks and network without it",
 		CallsPerSecond:  callsPerSecond,
 	}
 }

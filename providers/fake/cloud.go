@@ -71,7 +71,7 @@ func (c *Cloud) Truths() guard.Truths {
 		Granularity: s.Billing.Granularity, Minimum: s.Billing.Minimum, ReleaseLead: s.ReleaseTakes,
 		ImmutableIDs: true, HasGet: true, TerminalBilling: true, Stop: s.StopEffect, PriceUnit: "machine",
 		DeleteLeaves: []guard.Kind{guard.Volume, guard.Snapshot, guard.Image, guard.Address, guard.Filesystem},
-		ReclaimShows: "state gone, ended: reclaim",
+		ReclaimShows: "state gone, ended: reclaim", Signals: "what its script says",
 	}
 }
 

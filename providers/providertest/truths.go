@@ -39,6 +39,9 @@ func (s *suite) truths() {
 			s.Errorf("a delete leaves %q", kind)
 		}
 	}
+	if _, tells := p.(providers.SignalSource); tells != (t.Signals != "") {
+		s.Errorf("SignalSource: %t, and Signals says %q", tells, t.Signals)
+	}
 	stopper, can := p.(providers.Stopper)
 	saves := t.Stop == guard.StopSavesCompute || t.Stop == guard.StopSavesAll
 	switch {

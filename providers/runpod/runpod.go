@@ -143,6 +143,7 @@ func (p *Provider) Truths() guard.Truths {
 		DeleteLeaves: []guard.Kind{guard.Filesystem},
 		// v2 has no word for spot pods or their end (description).
 		ReclaimShows:   "not told: a pod that was taken back is EXITED or not found, as any other",
+		Signals:        "utilisation and memory of each GPU, at the moment",
 		CallsPerSecond: callsPerSecond,
 	}
 }
