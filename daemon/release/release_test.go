@@ -64,6 +64,21 @@ func TestReleased(t *testing.T) {
 	}
 }
 
+// TestAnUnwatchedEndIsNoMeasure: how long guard was away is not how long a release takes.
+func TestAnUnwatchedEndIsNoMeasure(t *testing.T) {
+	for away, took := range map[time.Duration]bool{2 * time.Minute: true, 4 * time.Hour: false} {
+		w := newWorld(t, one())
+		w.know(guard.CauseExpiry, "i-1")
+		w.must(due)
+		w.at = w.at.Add(away)
+		w.restart()
+		w.must(due + away + 10*time.Minute)
+		if r := w.release("i-1"); r.Receipt == nil || r.Receipt.Proof != guard.ProofAbsence || r.Receipt.Took > 0 != took {
+			t.Errorf("away for %s: %s, %+v", away, r.State, r.Receipt)
+		}
+	}
+}
+
 // TestJournal: every move is in it, in order.
 func TestJournal(t *testing.T) {
 	w := newWorld(t, one())

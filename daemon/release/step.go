@@ -208,7 +208,10 @@ func (c Config) receipt(sc scope, r guard.Release) (*guard.Receipt, error) {
 	if g := sc.observed.Gone; g != nil {
 		out.Proof, out.Readings, out.GoneAt, out.ProvenAt = g.Proof, g.Readings, g.At, g.ProvenAt
 	}
-	if !r.IssuedAt.IsZero() && out.GoneAt.After(r.IssuedAt) {
+	// An estimated end past the moment at which it would have been asked for again was
+	// not watched, for guard was away: that is no measure of the provider.
+	watched := sc.observed.Gone == nil || !sc.observed.Gone.Estimated || !out.GoneAt.After(r.VerifyBy)
+	if watched && !r.IssuedAt.IsZero() && out.GoneAt.After(r.IssuedAt) {
 		out.Took = out.GoneAt.Sub(r.IssuedAt)
 	}
 	own, _, err := sc.tx.Metered.Get(r.Target.Key())
