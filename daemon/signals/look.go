@@ -1,6 +1,7 @@
 package signals
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ const (
 
 // look takes in that time has passed for the instances of an account, whether anything
 // told of them or not, and forgets those that are gone.
-func (b *Book) look(at guard.Instant, a *providers.Account, here []guard.Resource) {
+func (b *Book) look(ctx context.Context, at guard.Instant, a *providers.Account, here []guard.Resource) {
 	b.taking.Lock()
 	defer b.taking.Unlock()
 	b.start(at)
@@ -49,6 +50,11 @@ func (b *Book) look(at guard.Instant, a *providers.Account, here []guard.Resourc
 			next.State = next.State.Look(b.Busy(), next.box, at.Wall)
 			changed[key] = &next
 		}
+	}
+	if moved, err := b.settle(ctx, at.Wall, changed); err != nil {
+		b.Log.Warn("traffic of instances that run no more waits for the ledger", "account", a.Name, "error", err.Error())
+	} else if moved {
+		b.Kick("meter")
 	}
 	if len(forgotten) > 0 {
 		b.Store.Forget(at.Wall, forgotten...)

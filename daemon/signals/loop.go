@@ -77,7 +77,7 @@ func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error
 		next = at.Add(wait)
 	}
 	if l.own {
-		l.book.look(at, l.account, here)
+		l.book.look(ctx, at, l.account, here)
 	}
 	return next, err
 }

@@ -14,7 +14,7 @@ import (
 
 // A poll that tells of little traffic is not worth a write: what its counters moved, the
 // next ones tell again. It waits for the first poll of another five minutes, which is how
-// finely traffic is kept, or until there is something of it that money could notice: at
+// finely traffic is kept, for the end of the machine, or until there is something of it that money could notice: at
 // 10 MB that is a tenth of a cent where the large clouds are cheap, and less than a cent
 // wherever a GB costs less than a dollar.
 const (
@@ -75,6 +75,22 @@ func (b *Book) meter(ctx context.Context, at time.Time, changed map[string]*entr
 			keys = append(keys, key)
 		}
 	}
+	return b.count(ctx, at, changed, keys)
+}
+
+// settle folds what waits of instances that run no more: no later poll tells it again.
+func (b *Book) settle(ctx context.Context, at time.Time, changed map[string]*entry) (moved bool, err error) {
+	var keys []string
+	for _, key := range slices.Sorted(maps.Keys(changed)) {
+		if e := changed[key]; e != nil && !e.box.Running && len(e.counted.waiting) > 0 {
+			keys = append(keys, key)
+		}
+	}
+	return b.count(ctx, at, changed, keys)
+}
+
+// count folds what waits of some instances into the ledger.
+func (b *Book) count(ctx context.Context, at time.Time, changed map[string]*entry, keys []string) (moved bool, err error) {
 	err = b.Ledger.UpdateEach(ctx, len(keys), func(tx *store.Tx, i int) error {
 		key := keys[i]
 		rec, _, err := tx.Egress.Get(key)

@@ -87,6 +87,35 @@ func TestLittleTrafficWaits(t *testing.T) {
 	}
 }
 
+// What waits when its machine ends is counted then, once the ledger takes it: no later
+// reading tells of it.
+func TestTrafficOfTheEnd(t *testing.T) {
+	r := guard.Resource{ID: idOf("i-1"), State: guard.StateStopped, Created: start.Add(-2 * time.Hour)}
+	for name, o := range map[string]guard.Observed{"stopped": {Resource: r}, "gone": {Resource: r, Gone: &guard.Gone{At: start.Add(3 * time.Minute)}}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			l := w.own(&cloud{name: "cloud", silent: true})
+			w.minute(counting(start, "b", 0, 1e6, 2e6)...)
+			if got := w.sent(); got != 0 {
+				t.Fatalf("%d bytes do not wait", got)
+			}
+			w.observe(o)
+			w.backend.full = true
+			w.poll(1, l)
+			w.backend.full = false
+			w.kicks = nil
+			w.fine(w.poll(1, l)...)
+			if got := w.sent(); got != 2e6 || !slices.Contains(w.kicks, "meter") {
+				t.Errorf("%d bytes, kicked %v", got, w.kicks)
+			}
+			writes := w.backend.updates
+			if w.fine(w.poll(3, l)...); w.backend.updates != writes {
+				t.Error("it is counted again and again")
+			}
+		})
+	}
+}
+
 // What no later reading would tell again, and what costs something, is written at once.
 func TestTrafficThatDoesNotWait(t *testing.T) {
 	rates := run("agent", start.Add(time.Minute), 1, 0)
