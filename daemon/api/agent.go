@@ -116,7 +116,7 @@ func (s *server) usable(in []wire.AgentSample, skew time.Duration, at guard.Inst
 	for _, raw := range in {
 		var x guard.Sample
 		if err := json.Unmarshal(raw.Sample, &x); err != nil {
-			t.drop("a sample cannot be read: " + err.Error())
+			t.drop(unread(err))
 			continue
 		}
 		x.Source, x.At = agentSource, x.At.Add(skew).UTC()
@@ -130,6 +130,14 @@ func (s *server) usable(in []wire.AgentSample, skew time.Duration, at guard.Inst
 		}
 	}
 	return out
+}
+
+// unread is why a sample cannot be read: which field has which value.
+func unread(err error) string {
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Sprintf("a sample cannot be read: %s is %s", cmp.Or(e.Field, "it"), e.Value)
+	}
+	return "a sample cannot be read: " + bare(err, guard.ErrInvalid)
 }
 
 // odd is why a sample cannot be one of an agent.

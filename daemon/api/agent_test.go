@@ -221,10 +221,25 @@ func TestAgentDrops(t *testing.T) {
 	if g := show.Agent; g.Twice != 4 || g.Future != 1 || g.Unusable != 6 || g.Why != "a sample has no time" {
 		t.Errorf("shown as %+v", g)
 	}
+	// What cannot be read is told by its field and its value.
+	p.err = nil
+	b.pass(time.Minute)
+	for i, c := range []struct{ sample, why string }{
+		{`{"nics":[{"name":"eth0","rx":-5}]}`, "a sample cannot be read: nics.rx is number -5"},
+		{`{"interval":"1m"}`, "a sample cannot be read: interval is string"},
+		{`{"gpus":[{"util":"high"}]}`, `a sample cannot be read: "high" is not a number`},
+		{`[]`, "a sample cannot be read: it is array"},
+	} {
+		r := b.report(uint64(18+i), 1)
+		r.Samples[0].Sample = json.RawMessage(c.sample)
+		if a := b.taken(token, r); a.Unusable != 1 || a.Why != c.why {
+			t.Errorf("%s: %+v", c.sample, a)
+		}
+	}
 	// What the book cannot keep now is not forgotten: it is to be sent again.
 	p.err = func(guard.Sample) error { return fmt.Errorf("%w: the disk is full", guard.ErrUnavailable) }
 	b.pass(time.Minute)
-	r := b.report(20, 1)
+	r := b.report(30, 1)
 	b.denied(b.sends(token, r), 503, "the disk is full")
 	p.err = nil
 	if a := b.taken(token, r); a.Taken != 1 {
