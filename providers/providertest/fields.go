@@ -52,6 +52,9 @@ func (s *suite) wrongFields() {
 	if _, ok := p.(providers.Biller); ok {
 		reads = append(reads, s.readCharges())
 	}
+	if _, ok := p.(providers.SignalSource); ok && s.h.Watched != nil {
+		reads = append(reads, s.readSignals())
+	}
 	tried := 0
 	for _, r := range reads {
 		tried += s.spoil(r)
@@ -64,9 +67,9 @@ func (s *suite) wrongFields() {
 
 // read is one that is made again and again.
 type read struct {
-	name string
-	call string // what is spoiled
-	w    World
+	name   string
+	call   string // what is spoiled
+	server http.RoundTripper
 	// check makes it, and finds fault with the answer.
 	check func(p providers.Provider, wrong wrong) string
 }
@@ -85,10 +88,9 @@ func (s *suite) currency(x wrong) bool {
 // spoil makes one read with each absurd value in each field, and says how often.
 func (s *suite) spoil(r read) int {
 	s.Helper()
-	server := s.h.Serve(s.T, r.w)
-	p, x := s.on(server)
+	p, x := s.on(r.server)
 	healthy := map[string][]byte{}
-	x.next = editor{server, func(text string, body []byte) []byte {
+	x.next = editor{r.server, func(text string, body []byte) []byte {
 		healthy[text] = body
 		return body
 	}, x}
@@ -108,8 +110,8 @@ func (s *suite) spoil(r read) int {
 					continue // as it may be
 				}
 				spoilt := spoilt(healthy[text], at, value.json)
-				p, x := s.on(server)
-				x.next = editor{server, func(t string, body []byte) []byte {
+				p, x := s.on(r.server)
+				x.next = editor{r.server, func(t string, body []byte) []byte {
 					if t == text {
 						return spoilt
 					}
@@ -126,7 +128,7 @@ func (s *suite) spoil(r read) int {
 }
 
 func (s *suite) readIdentity() read {
-	return read{"Identity", Identity, s.world(1), func(p providers.Provider, _ wrong) string {
+	return read{"Identity", Identity, s.h.Serve(s.T, s.world(1)), func(p providers.Provider, _ wrong) string {
 		id, err := p.Identity(s.ctx())
 		if err == nil && (strings.TrimSpace(id.ID) == "" || len(id.ID) > 1024) {
 			return fmt.Sprintf("%.100q", id.ID)
@@ -144,7 +146,7 @@ func (s *suite) readList(w World, kind guard.Kind) read {
 			want = append(want, t.ID)
 		}
 	}
-	return read{"List of kind " + string(kind), List, w, func(p providers.Provider, _ wrong) string {
+	return read{"List of kind " + string(kind), List, s.h.Serve(s.T, w), func(p providers.Provider, _ wrong) string {
 		inv, err := p.List(s.ctx(), providers.Query{Kinds: []guard.Kind{kind}, Scopes: w.Scopes[:1]})
 		if err != nil {
 			return ""
@@ -180,7 +182,7 @@ func free(x guard.Resource) string {
 
 func (s *suite) readGet(w World) read {
 	ask := []guard.ResourceID{s.id(w, 0), s.id(w, 1)}
-	return read{"Get", s.asked(Get), w, func(p providers.Provider, _ wrong) string {
+	return read{"Get", s.asked(Get), s.h.Serve(s.T, w), func(p providers.Provider, _ wrong) string {
 		for i, l := range p.Get(s.ctx(), ask...) {
 			switch {
 			case l.Verdict == guard.VerdictAbsent:
@@ -200,9 +202,25 @@ func (s *suite) readGet(w World) read {
 	}}
 }
 
+func (s *suite) readSignals() read {
+	p, x, at, w := s.watching()
+	ctx := guard.WithInstant(s.ctx(), at.At)
+	p.Signals(ctx, s.about(w, time.Time{}, 0, 1))
+	return read{"Signals", x.asked(Signals), at.Server, func(p providers.Provider, _ wrong) string {
+		got := p.(providers.SignalSource).Signals(ctx, s.about(w, time.Time{}, 0, 1))
+		if len(got) != 2 {
+			return fmt.Sprintf("%d answers about two", len(got))
+		}
+		for _, one := range got {
+			s.samples(one, time.Time{}, time.Time{})
+		}
+		return ""
+	}}
+}
+
 func (s *suite) readBalance() read {
 	w := s.billed()
-	return read{"Balance", Balance, w, func(p providers.Provider, x wrong) string {
+	return read{"Balance", Balance, s.h.Serve(s.T, w), func(p providers.Provider, x wrong) string {
 		b, err := p.(providers.Balancer).Balance(s.ctx())
 		if err == nil && (!b.Amount.Equal(w.Balance) && !x.plain() || b.Amount.Currency() != s.h.Currency || s.currency(x)) {
 			return fmt.Sprintf("%v is left, where %s is", b.Amount, w.Balance)
@@ -213,7 +231,7 @@ func (s *suite) readBalance() read {
 
 func (s *suite) readCharges() read {
 	w := s.billed()
-	return read{"Charges", Charges, w, func(p providers.Provider, x wrong) string {
+	return read{"Charges", Charges, s.h.Serve(s.T, w), func(p providers.Provider, x wrong) string {
 		all, err := p.(providers.Biller).Charges(s.ctx(), w.Charges[0].From.Add(-24*time.Hour))
 		if err != nil {
 			return ""

@@ -22,6 +22,7 @@ func (s *suite) billed() World {
 		s.Fatal("the adapter tells of money: its harness needs a Currency")
 	}
 	w := s.world(1)
+	w.Canary = canary
 	w.Balance = guard.MustMoney("123.45 " + s.h.Currency)
 	day := time.Date(2026, 3, 6, 0, 0, 0, 0, time.UTC)
 	for i := range 3 {
@@ -50,6 +51,7 @@ func (s *suite) balance() {
 		if err != nil || !b.Amount.Equal(w.Balance) || !b.At.IsZero() && b.At.Location() != time.UTC {
 			s.Errorf("Balance = %+v, %v; want %s", b, err, w.Balance)
 		}
+		s.tells("Balance", fmt.Sprintf("%+v", b))
 	}
 	if x.calls(Balance) == 0 {
 		s.Fatal("the harness classifies no request as a read of the balance")
@@ -67,12 +69,14 @@ func (s *suite) charges() {
 		s.skip("charges")
 	}
 	w := s.billed()
+	s.failedBill(w)
 	p, x := s.open(w)
 	for _, since := range []time.Time{w.Charges[0].From, w.Charges[0].To, w.Charges[len(w.Charges)-1].To} {
 		got, err := p.(providers.Biller).Charges(s.ctx(), since)
 		if err != nil {
 			s.Fatalf("since %s: %v", since, err)
 		}
+		s.tells("Charges", fmt.Sprintf("%+v", got))
 		s.billsAs(got, slices.DeleteFunc(slices.Clone(w.Charges), func(c guard.Charge) bool { return !c.To.After(since) }), since)
 	}
 	if x.calls(Charges) == 0 {
@@ -81,6 +85,28 @@ func (s *suite) charges() {
 	s.moneyFails(w, Charges, func(ctx context.Context, p providers.Provider) (any, error) {
 		return p.(providers.Biller).Charges(ctx, w.Charges[0].From)
 	})
+}
+
+// failedBill sees that no part of a bill can be missing.
+func (s *suite) failedBill(w World) {
+	s.Helper()
+	p, x := s.open(w)
+	if _, err := p.(providers.Biller).Charges(s.ctx(), w.Charges[0].From); err != nil {
+		s.Fatal(err)
+	}
+	for part, text := range x.texts(Charges) {
+		for name, answer := range broken {
+			p, x := s.open(w)
+			came := x.only(text, answer)
+			got, err := p.(providers.Biller).Charges(s.ctx(), w.Charges[0].From)
+			if !came() {
+				s.Fatal("no two readings of a bill make the same requests")
+			}
+			if err == nil {
+				s.Errorf("part %d is %s: a bill of %d charges", part+1, name, len(got))
+			}
+		}
+	}
 }
 
 // billsAs compares charges by what each resource has to pay: a bill may be cut finer.
