@@ -37,6 +37,11 @@ var bugs = map[string]string{
 	"signals forget the order":       "signals_answer_for_every_instance_in_order",
 	"since is inclusive":             "signals_answer_for_every_instance_in_order",
 	"failed signals are none":        "failed_signals_are_never_an_empty_answer",
+	"scopes are ignored":             "list_a_subset_of_scopes",
+	"an unknown state is free":       "odd_fields",
+	"tags are not written":           "tag",
+	"a probe releases":               "probe",
+	"samples are of no time":         "odd_signals",
 	"a timer is set once":            "a_timer_is_read_back",
 	"a timer is never taken away":    "a_timer_is_read_back",
 	"a failed timer is none":         "a_timer_that_is_not_known_is_not_none",
@@ -58,6 +63,9 @@ func (b bad) Identity(ctx context.Context) (guard.Identity, error) {
 }
 
 func (b bad) List(ctx context.Context, q providers.Query) (providers.Inventory, error) {
+	if b.bug == "scopes are ignored" {
+		q.Scopes = nil
+	}
 	inv, err := b.Provider.List(b.context(ctx), q)
 	for i := range inv.Results {
 		r := &inv.Results[i]
@@ -66,6 +74,11 @@ func (b bad) List(ctx context.Context, q providers.Query) (providers.Inventory, 
 			r.Err = nil
 		case b.bug == "only the first page":
 			r.Resources = r.Resources[:min(2, len(r.Resources))]
+		}
+		for j := range r.Resources {
+			if x := &r.Resources[j]; b.bug == "an unknown state is free" && x.State == guard.StateUnknown {
+				x.Bills = guard.No
+			}
 		}
 	}
 	return inv, b.spoil(err)
@@ -96,6 +109,11 @@ func (b bad) Signals(ctx context.Context, q providers.SignalQuery) []providers.S
 		if out[i].Err = b.spoil(out[i].Err); b.bug == "failed signals are none" {
 			out[i].Err = nil
 		}
+		for j := range out[i].Samples {
+			if b.bug == "samples are of no time" {
+				out[i].Samples[j].At = time.Time{}
+			}
+		}
 	}
 	if b.bug == "signals forget the order" {
 		slices.Reverse(out)
@@ -117,6 +135,20 @@ func (b bad) Release(ctx context.Context, id guard.ResourceID, opt providers.Rel
 		}
 	}
 	return b.spoil(err)
+}
+
+func (b bad) Tag(ctx context.Context, id guard.ResourceID, tags map[string]string) error {
+	if b.bug == "tags are not written" {
+		return nil
+	}
+	return b.Provider.Tag(ctx, id, tags)
+}
+
+func (b bad) Probe(ctx context.Context, on ...guard.ResourceID) []providers.Check {
+	if b.bug == "a probe releases" {
+		_ = b.Provider.Release(ctx, on[0], providers.ReleaseOptions{})
+	}
+	return b.Provider.Probe(ctx, on...)
 }
 
 func (b bad) Arm(ctx context.Context, id guard.ResourceID, at time.Time) error {

@@ -167,10 +167,12 @@ func (s *suite) readList(w World, kind guard.Kind) read {
 	}}
 }
 
-// free is what is wrong with a price that counts.
+// free is what is wrong with what exists and bills, and is told otherwise.
 func free(x guard.Resource) string {
 	h, ok := x.Rate.Hourly()
 	switch {
+	case x.State == guard.StateGone, x.Bills == guard.No:
+		return fmt.Sprintf("it is %s, and bills: %s", x.State, x.Bills)
 	case !ok || x.State == guard.StateStopped:
 	case x.Bills == guard.Yes && x.ID.Kind == guard.Instance && h.IsZero():
 		return "it runs for nothing"

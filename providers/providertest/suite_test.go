@@ -1,23 +1,19 @@
 package providertest_test
 
 import (
-	"encoding/json"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
+	"guard"
+	"guard/providers"
 	"guard/providers/providertest"
 )
 
 // T is what harnesses are given.
 type T = *testing.T
-
-func unmarshal(b []byte, into any) error { return json.Unmarshal(b, into) }
-
-func readAll(resp *http.Response) ([]byte, error) { return io.ReadAll(resp.Body) }
 
 // plant names the bug of an adapter in a process of its own.
 const plant = "GUARD_TEST_PLANTED_BUG"
@@ -31,6 +27,10 @@ var bugs = map[string]string{
 	"nobody is asked who it is":                   "identity",
 	"the price of a GPU is that of the machine":   "list all pages",
 	"no list is an empty one":                     "a failed page is never the end",
+	"nothing is no answer":                        "an empty account",
+	"a read is tried until it succeeds":           "reads are repeated a bounded number of times",
+	"a stop does nothing":                         "stop",
+	"a new word means that it is over":            "one wrong field",
 	"what is attached is not listed":              "leftovers",
 	"what is in use is taken for released":        "leftovers",
 	"a delete is said to leave nothing":           "a delete leaves what is declared",
@@ -50,6 +50,16 @@ var bugs = map[string]string{
 }
 
 func TestToy(t *testing.T) { providertest.Run(t, toyHarness("")) }
+
+// A cloud without a get joins as well.
+func TestToyWithoutGet(t *testing.T) {
+	h := toyHarness("")
+	h.New = func(_ T, _ []string, rt http.RoundTripper, secret guard.Secret) providers.Provider {
+		return without{newToy(rt, secret, "")}
+	}
+	h.NotFound = nil
+	providertest.Run(t, h)
+}
 
 // TestPlanted is the suite on a toy with a bug, for TestTheSuiteSeesPlantedBugs.
 func TestPlanted(t *testing.T) {

@@ -2,6 +2,7 @@ package providertest_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -26,7 +27,44 @@ func newToy(rt http.RoundTripper, secret guard.Secret, bug string) *toy {
 			r.Header.Set("Authorization", "Bearer "+secret.Reveal())
 			return nil
 		}}
+	a.Kind = func(status int, body []byte) error {
+		var in struct{ Error providers.Field }
+		own := json.Unmarshal(body, &in) == nil && in.Error.Text(99) == "no_such_thing"
+		switch {
+		case own && (status == http.StatusNotFound || bug == "words count whatever the status"):
+			return guard.ErrNotFound
+		case status == http.StatusNotFound && bug != "any 404 to a release is its end":
+			return guard.ErrBadReply
+		}
+		return nil
+	}
 	return &toy{a, bug}
+}
+
+// without is the toy as a cloud is that reads nothing by ID: what there is comes from a
+// listing, which proves no absence.
+type without struct{ *toy }
+
+func (p without) Truths() guard.Truths {
+	t := p.toy.Truths()
+	t.HasGet = false
+	return t
+}
+
+func (p without) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup {
+	out := make([]guard.Lookup, len(ids))
+	for i, id := range ids {
+		all, err := p.list(ctx, id.Kind)
+		out[i] = guard.Lookup{ID: id, Verdict: guard.VerdictUnknown, Err: err}
+		at := slices.IndexFunc(all, func(x guard.Resource) bool { return x.ID.Key() == id.Key() })
+		switch {
+		case err == nil && at >= 0:
+			out[i].Verdict, out[i].Resource = guard.VerdictFound, all[at]
+		case err == nil:
+			out[i].Err = fmt.Errorf("%w: %s is not listed", guard.ErrNotFound, id)
+		}
+	}
+	return out
 }
 
 func (p *toy) Truths() guard.Truths {
@@ -47,24 +85,25 @@ func (p *toy) Identity(ctx context.Context) (guard.Identity, error) {
 	if p.bug == "nobody is asked who it is" {
 		return guard.Identity{ID: "acct-1", Strong: true}, nil
 	}
-	var in struct{ Account raw }
+	var in struct{ Account providers.Field }
 	if err := p.api.Get(ctx, &in, nil, "me"); err != nil {
 		return guard.Identity{}, err
 	}
-	if in.Account.text() == "" {
+	account, ok := in.Account.ID(99)
+	if !ok {
 		return guard.Identity{}, errBad("nobody is named")
 	}
-	return guard.Identity{ID: in.Account.text(), Strong: true}, nil
+	return guard.Identity{ID: account, Strong: true}, nil
 }
 
 var folders = map[guard.Kind]string{guard.Instance: "boxes", guard.Volume: "disks"}
 
 // item is a box or a disk.
 type item struct {
-	ID, Name, State, Created raw
-	GPUs                     raw
-	Price                    raw `json:"usd_gpu_hour"`
-	Box                      raw
+	ID, Name, State, Created providers.Field
+	GPUs                     providers.Field
+	Price                    providers.Field `json:"usd_gpu_hour"`
+	Box                      providers.Field
 }
 
 func (p *toy) List(ctx context.Context, q providers.Query) (providers.Inventory, error) {
@@ -78,10 +117,21 @@ func (p *toy) List(ctx context.Context, q providers.Query) (providers.Inventory,
 }
 
 func (p *toy) list(ctx context.Context, kind guard.Kind) ([]guard.Resource, error) {
+	if p.bug == "a read is tried until it succeeds" {
+		for range 9 {
+			if out, err := p.listOnce(ctx, kind); err == nil {
+				return out, nil
+			}
+		}
+	}
+	return p.listOnce(ctx, kind)
+}
+
+func (p *toy) listOnce(ctx context.Context, kind guard.Kind) ([]guard.Resource, error) {
 	if folders[kind] == "" {
 		return nil, guard.ErrUnsupported
 	}
-	var in struct{ Boxes, Disks []raw }
+	var in struct{ Boxes, Disks []providers.Field }
 	err := p.api.Get(ctx, &in, nil, folders[kind])
 	if p.bug == "redirects are followed" && err != nil {
 		return nil, p.follow(ctx, folders[kind])
@@ -93,7 +143,7 @@ func (p *toy) list(ctx context.Context, kind guard.Kind) ([]guard.Resource, erro
 	if kind == guard.Volume {
 		items = in.Disks
 	}
-	if items == nil && p.bug != "no list is an empty one" {
+	if p.bug == "nothing is no answer" && len(items) == 0 || items == nil && p.bug != "no list is an empty one" {
 		return nil, errBad("there is no list")
 	}
 	var out []guard.Resource
@@ -137,28 +187,36 @@ func id(kind guard.Kind, id string) guard.ResourceID {
 	return guard.ResourceID{Account: "conformance", Kind: kind, Scope: "global", ID: id}
 }
 
-func (p *toy) resource(kind guard.Kind, b raw) (guard.Resource, bool) {
+func (p *toy) resource(kind guard.Kind, b providers.Field) (guard.Resource, bool) {
 	var in item
-	if unmarshal(b, &in) != nil || in.ID.text() == "" {
+	if !b.Into(&in) {
 		return guard.Resource{}, false
 	}
-	x := guard.Resource{ID: id(kind, in.ID.text()), Name: in.Name.text(), RawState: in.State.text(), State: guard.StateUnknown, Bills: guard.Yes, Created: in.Created.time()}
+	name, ok := in.ID.ID(99)
+	if !ok {
+		return guard.Resource{}, false
+	}
+	x := guard.Resource{ID: id(kind, name), Name: in.Name.Text(99), RawState: in.State.Text(99), State: guard.StateUnknown, Bills: guard.Yes, Created: in.Created.Time()}
+	if p.bug == "a new word means that it is over" {
+		x.State, x.Bills = guard.StateGone, guard.No
+	}
 	for _, s := range []guard.State{guard.StateProvisioning, guard.StateRunning, guard.StateStopping, guard.StateStopped, guard.StateReleasing, guard.StateGone} {
 		if x.RawState == string(s) {
 			x.State = s
 		}
 	}
 	if kind == guard.Volume {
-		if box := in.Box.text(); box != "" {
+		if box, ok := in.Box.ID(99); ok {
 			x.Parent = id(guard.Instance, box)
 		}
 		return x, true
 	}
-	x.GPUs, x.StopSaves = in.GPUs.count(), guard.StopSavesCompute
+	gpus, _ := in.GPUs.Count(64)
+	x.GPUs, x.StopSaves = int(gpus), guard.StopSavesCompute
 	if p.bug == "what is stopped costs nothing, and bills" {
 		x.StopSaves = guard.StopSavesAll
 	}
-	switch price := in.Price.usd(); {
+	switch price, _ := in.Price.Money("USD"); {
 	case p.bug == "the price of a GPU is that of the machine":
 		x.Rate = guard.Rate{Amount: price, Per: time.Hour}
 	case p.bug == "no price is none to pay" && !price.IsSet():
@@ -179,13 +237,12 @@ func (p *toy) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup {
 
 func (p *toy) get(ctx context.Context, id guard.ResourceID) guard.Lookup {
 	l := guard.Lookup{ID: id, Verdict: guard.VerdictUnknown}
-	var in raw
-	status, word, err := p.call(providers.Read(ctx), http.MethodGet, &in, folders[id.Kind], id.ID)
-	if word == "no_such_thing" && (status == 404 || p.bug == "words count whatever the status") {
-		l.Verdict = guard.VerdictAbsent
+	var in providers.Field
+	switch l.Err = p.api.Get(ctx, &in, nil, folders[id.Kind], id.ID); {
+	case errors.Is(l.Err, guard.ErrNotFound):
+		l.Verdict, l.Err = guard.VerdictAbsent, nil
 		return l
-	}
-	if l.Err = err; err != nil {
+	case l.Err != nil:
 		return l
 	}
 	x, ok := p.resource(id.Kind, in)
@@ -197,51 +254,24 @@ func (p *toy) get(ctx context.Context, id guard.ResourceID) guard.Lookup {
 	return l
 }
 
-// call gives the status and the word of a refusal, which the transport keeps out of its
-// errors.
-func (p *toy) call(ctx context.Context, method string, out any, path ...string) (int, string, error) {
-	target, err := url.JoinPath(p.api.Base, path...)
-	if err != nil {
-		return 0, "", err
+func (p *toy) write(ctx context.Context, method string, path ...string) error {
+	var in struct{ OK providers.Field }
+	err := p.api.Call(providers.Write(ctx), method, nil, nil, &in, path...)
+	if err == nil && in.OK.Tri() != guard.Yes {
+		return fmt.Errorf("%w, %w", errBad("it does not say that it was done"), guard.ErrUncertain)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, target, nil)
-	if err != nil {
-		return 0, "", err
-	}
-	if err := p.api.Sign(req); err != nil {
-		return 0, "", err
-	}
-	resp, err := p.api.Transport.Do(req)
-	if err != nil {
-		return 0, "", err
-	}
-	defer resp.Body.Close()
-	body, err := readAll(resp)
-	if err != nil {
-		return 0, "", err
-	}
-	resp.Request = req
-	if err := providers.StatusError(resp, body); err != nil {
-		var in struct{ Error raw }
-		_ = unmarshal(body, &in) // or another answer
-		return resp.StatusCode, in.Error.text(), err
-	}
-	if unmarshal(body, out) != nil {
-		return 0, "", fmt.Errorf("%w, %w", errBad("it is no JSON"), guard.ErrUncertain)
-	}
-	return resp.StatusCode, "", nil
+	return err
 }
 
 func (p *toy) Release(ctx context.Context, id guard.ResourceID, _ providers.ReleaseOptions) error {
-	var ok struct{ OK raw }
-	status, word, err := p.call(providers.Write(ctx), http.MethodDelete, &ok, folders[id.Kind], id.ID)
+	err := p.write(ctx, http.MethodDelete, folders[id.Kind], id.ID)
 	switch {
-	case err == nil && string(ok.OK) != "true":
-		return fmt.Errorf("%w, %w", errBad("it does not say that it was done"), guard.ErrUncertain)
-	case status == 404 && (word == "no_such_thing" || p.bug == "any 404 to a release is its end"):
+	case errors.Is(err, guard.ErrNotFound):
 		return nil
-	case word != "busy" || id.Kind != guard.Instance:
-		if p.bug == "what is in use is taken for released" && errors.Is(err, guard.ErrConflict) {
+	case !errors.Is(err, guard.ErrConflict):
+		return err
+	case id.Kind != guard.Instance:
+		if p.bug == "what is in use is taken for released" {
 			return nil
 		}
 		return err
@@ -262,24 +292,22 @@ func (p *toy) Release(ctx context.Context, id guard.ResourceID, _ providers.Rele
 }
 
 func (p *toy) Stop(ctx context.Context, id guard.ResourceID) error {
-	var ok struct{ OK raw }
-	_, _, err := p.call(providers.Write(ctx), http.MethodPost, &ok, folders[id.Kind], id.ID, "stop")
-	if err == nil && string(ok.OK) != "true" {
-		return fmt.Errorf("%w, %w", errBad("it does not say that it was done"), guard.ErrUncertain)
+	if p.bug == "a stop does nothing" {
+		return nil
 	}
-	return err
+	return p.write(ctx, http.MethodPost, folders[id.Kind], id.ID, "stop")
 }
 
 func (p *toy) Balance(ctx context.Context) (guard.Balance, error) {
-	var in struct{ Balance, Currency raw }
+	var in struct{ Balance, Currency providers.Field }
 	if err := p.api.Get(ctx, &in, nil, "balance"); err != nil {
 		return guard.Balance{}, err
 	}
-	m := in.Balance.usd()
+	m, _ := in.Balance.Money("USD")
 	switch {
 	case p.bug == "a balance that is not told is used up" && !m.IsSet():
 		return guard.Balance{Amount: guard.ZeroMoney("USD")}, nil
-	case !m.IsSet(), in.Currency.text() != "USD" && p.bug != "any currency is dollars":
+	case !m.IsSet(), in.Currency.Text(9) != "USD" && p.bug != "any currency is dollars":
 		return guard.Balance{}, errBad("it tells no balance")
 	}
 	return guard.Balance{Amount: m}, nil
@@ -287,7 +315,7 @@ func (p *toy) Balance(ctx context.Context) (guard.Balance, error) {
 
 func (p *toy) Charges(ctx context.Context, since time.Time) ([]guard.Charge, error) {
 	var in struct {
-		Charges []struct{ Box, From, To, USD raw }
+		Charges []struct{ Box, From, To, USD providers.Field }
 	}
 	if p.bug == "a bill is read from its beginning" {
 		since = time.Time{}
@@ -300,7 +328,8 @@ func (p *toy) Charges(ctx context.Context, since time.Time) ([]guard.Charge, err
 	}
 	var out []guard.Charge
 	for _, x := range in.Charges {
-		c := guard.Charge{Resource: id(guard.Instance, x.Box.text()), What: "gpu", From: x.From.time(), To: x.To.time(), Amount: x.USD.usd()}
+		c := guard.Charge{Resource: id(guard.Instance, x.Box.Text(99)), What: "gpu", From: x.From.Time(), To: x.To.Time()}
+		c.Amount, _ = x.USD.Money("USD")
 		if c.From.IsZero() || c.To.Before(c.From) || !c.Amount.IsSet() {
 			if p.bug == "a charge that makes no sense is passed over" {
 				continue

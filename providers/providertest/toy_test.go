@@ -7,7 +7,6 @@ import (
 	"math/big"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -130,49 +129,6 @@ func classify(r *http.Request, _ []byte) providertest.Op {
 		op.Call = providertest.Stop
 	}
 	return op
-}
-
-// raw is a field of a reply, whatever stands in it.
-type raw []byte
-
-func (f *raw) UnmarshalJSON(b []byte) error {
-	*f = slices.Clone(b)
-	return nil
-}
-
-// text is a string that is no longer than IDs and words are; "" for anything else.
-func (f raw) text() string {
-	s, err := strconv.Unquote(string(f))
-	if err != nil || len(s) > 200 {
-		return ""
-	}
-	return s
-}
-
-// time is an RFC 3339 time of this century; zero for anything else.
-func (f raw) time() time.Time {
-	at, err := time.Parse(time.RFC3339, f.text())
-	if err != nil || at.Year() < 2000 || at.Year() > 2100 {
-		return time.Time{}
-	}
-	return at.UTC()
-}
-
-// usd is an amount; unset for anything else.
-func (f raw) usd() guard.Money {
-	m, err := guard.NewMoney(string(f), "USD")
-	if err != nil {
-		return guard.Money{}
-	}
-	return m
-}
-
-func (f raw) count() int {
-	n, err := strconv.Atoi(string(f))
-	if err != nil || n < 0 || n > 64 {
-		return 0
-	}
-	return n
 }
 
 func errBad(what string) error { return fmt.Errorf("%w: %s", guard.ErrBadReply, what) }
