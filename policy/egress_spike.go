@@ -191,6 +191,10 @@ func (s spike) ahead() string {
 // facts are the arithmetic.
 func (s spike) facts() []guard.Fact {
 	at, rule := s.f.Egress.At, "rule egress_spike"
+	usual := fmt.Sprintf("median %s, p99 %s, at this time of day %s an hour; %s a day", guard.ByteText(s.Median), guard.ByteText(s.P99), guard.ByteText(s.SameHour), guard.ByteText(s.MaxDay))
+	if !s.Enough {
+		usual = "not known yet, so its limits alone are judged by"
+	}
 	price := s.price.PerGB.String() + " per GB"
 	switch {
 	case s.known:
@@ -204,7 +208,7 @@ func (s spike) facts() []guard.Fact {
 		{Name: "sent in 24 hours", Value: guard.ByteText(s.Day) + s.cost(s.billed(s.Day, 24*time.Hour), ", "), Source: s.f.Egress.Source, At: at},
 		{Name: "price of traffic", Value: price, Source: s.price.Source, At: at},
 		{Name: "limits", Value: fmt.Sprintf("%s an hour (%s), %s a day (%s)", s.r.EgressSpike.Hour, guard.ByteText(s.hour), s.r.EgressSpike.Day, guard.ByteText(s.day)), Source: rule, At: s.f.At},
-		{Name: "usual", Value: fmt.Sprintf("median %s, p99 %s, at this time of day %s an hour; %s a day", guard.ByteText(s.Median), guard.ByteText(s.P99), guard.ByteText(s.SameHour), guard.ByteText(s.MaxDay)), Source: rule, At: at},
+		{Name: "usual", Value: usual, Source: rule, At: at},
 	}
 }
 

@@ -158,7 +158,7 @@ func (l *Loop) still(f policy.Facts, v policy.Verdict, o guard.Finding, c *chang
 		fresh, again = false, false
 		said = slices.DeleteFunc(said, func(name string) bool { return !slices.Contains(o.Said, name) })
 	}
-	if !fresh && !again && slices.Equal(said, o.Said) && v.Urgent == o.Urgent && v.Lease == o.Lease {
+	if !fresh && !again && slices.Equal(said, o.Said) && v.Urgent == o.Urgent && v.Lease == o.Lease && !shifted(o.Wastes, v.Wastes) {
 		return
 	}
 	before := o.Said
@@ -179,6 +179,20 @@ func (l *Loop) still(f policy.Facts, v policy.Verdict, o guard.Finding, c *chang
 		c.entries = append(c.entries, entry(f, "told again", o.Rule, last.Title))
 	}
 	c.put = append(c.put, o)
+}
+
+// shifted reports whether what something wastes is so far from what was kept of it that
+// the finding is to show it: by more than a quarter, or known where it was not.
+func shifted(was, is guard.Money) bool {
+	diff, err := is.Sub(was)
+	if err != nil {
+		return was.IsSet() || is.IsSet()
+	}
+	if diff.IsNegative() {
+		diff, err = was.Sub(is)
+	}
+	n, cmp := diff.Cmp(was.Percent(25))
+	return err == nil && cmp == nil && n > 0
 }
 
 func (l *Loop) over(f policy.Facts, o guard.Finding, end policy.Ending, c *change) {

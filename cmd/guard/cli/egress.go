@@ -58,7 +58,7 @@ func (a *app) egressLs() *cobra.Command {
 					orUnknown(e.Cost), orUnknown(e.CostEnd), e.Finding})
 			}
 			a.table([]column{{title: "id"}, {title: "name", least: 8, drop: 4}, {title: "owner", least: 6, drop: 3}, {title: "hour", drop: 2, right: true},
-				{title: "24 hours", right: true}, {title: "month", right: true}, {title: "cost", right: true}, {title: "at its end", right: true},
+				{title: "24 hours", drop: 5, right: true}, {title: "month", right: true}, {title: "cost", right: true}, {title: "at its end", right: true},
 				{title: "finding", least: 10, drop: 1}}, rows)
 			return nil
 		},
@@ -173,7 +173,7 @@ func chart(ns []uint64) string {
 }
 
 func (a *app) egressEstimate() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "estimate SIZE ACCOUNT/ID",
 		Short: "What it would cost to send something out of an instance",
 		Long: `Estimate tells what it would cost to send so much out of an instance: what is
@@ -203,6 +203,13 @@ takes at the rate of the last hour.`,
 			return nil
 		},
 	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if _, arg, ok := strings.Cut(err.Error(), " in -"); ok && arg != "" && strings.Contains("0123456789.", arg[:1]) {
+			return usagef("\"-%s\" is no amount of traffic: write 500MB, 140GB or 1.5TB", clean(arg))
+		}
+		return &usageError{err.Error()}
+	})
+	return cmd
 }
 
 func (a *app) estimated(e wire.Estimate) {
