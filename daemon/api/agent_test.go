@@ -282,6 +282,13 @@ func TestAgentBody(t *testing.T) {
 			t.Errorf("%s: %d after %d bytes: %s", name, w.Code, body.read, w.Body)
 		}
 	}
+	bomb := httptest.NewRequest(http.MethodPost, "/v1/agent/samples", strings.NewReader("\x1f\x8b"))
+	bomb.Header.Set("Content-Encoding", "gzip")
+	bomb.Header.Set("Authorization", "Bearer "+token)
+	w := httptest.NewRecorder()
+	if b.h.ServeHTTP(w, bomb); w.Code != http.StatusUnsupportedMediaType || !strings.Contains(w.Body.String(), "no packed bodies, and this one is gzip") {
+		t.Errorf("a gzip bomb: %d %s", w.Code, w.Body)
+	}
 	r := b.report(1, wire.MostSamples+1)
 	b.denied(b.sends(token, r), 400, "too many: at most 500")
 	b.denied(b.shows(token, http.MethodPost, "/agent/samples", "<html>"), 400, "invalid")

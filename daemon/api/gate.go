@@ -54,6 +54,11 @@ func (s *server) gate(next http.Handler) http.Handler {
 				return
 			}
 		}
+		if how := r.Header.Get("Content-Encoding"); how != "" {
+			w.Header().Set("Connection", "close")
+			writeProblem(w, packed(how))
+			return
+		}
 		if r.ContentLength > mostBody {
 			w.Header().Set("Connection", "close") // what it sends is not read
 			writeProblem(w, tooLarge())
@@ -65,6 +70,10 @@ func (s *server) gate(next http.Handler) http.Handler {
 
 func tooLarge() *problem {
 	return &problem{wireError{Kind: wire.KindInvalid, Message: "the request is larger than 1 MiB, and was not read"}, http.StatusRequestEntityTooLarge}
+}
+
+func packed(how string) *problem {
+	return &problem{wireError{Kind: wire.KindInvalid, Message: "guardd reads no packed bodies, and this one is " + clip(how) + ": send it as it is"}, http.StatusUnsupportedMediaType}
 }
 
 // stranger is the caller that no connection vouches for.
