@@ -13,8 +13,9 @@
 //   - Prices are in no listing: they come from the price book, or stay unknown.
 //   - DescribeInstances tells nothing of termination protection: a special call
 //     does, see [Provider.Protection].
-//   - Members of an Auto Scaling group come back after they are terminated;
-//     taking the group's desired capacity down is not this adapter's to do yet.
+//   - Members of an Auto Scaling group, which their tag tells, come back after they
+//     are terminated, and then count to the same lease; taking the group's desired
+//     capacity down is not this adapter's to do yet.
 package aws
 
 import (
