@@ -48,7 +48,7 @@ var (
 
 // jump is where a network counter stands that no line could have brought there: that
 // of another interface.
-const jump = 9_000_000_000_000
+const jump = 9_000_000_000_000_000
 
 // kit is how a box is watched.
 type kit struct {

@@ -51,7 +51,7 @@ func TestLaw1WhatIsNotToldIsNotIdle(t *testing.T) {
 // Law 6: disks, their copies and the images on those, which their boxes leave behind;
 // some are protected, in use, or just moved.
 func TestLaw6DataIsKept(t *testing.T) {
-	holds(t, 6, 6, aim{boxes: Range{2, 3}, chance: map[Family]int{Moves: 40}, change: func(d dice, w *Week) {
+	holds(t, 6, 6, aim{boxes: Range{2, 3}, change: func(d dice, w *Week) {
 		s := &w.Accounts[0].Script
 		w.Leftovers = map[guard.Kind]Leftover{guard.Volume: {10 * time.Minute, 10 * time.Minute}, guard.Snapshot: {10 * time.Minute, 20 * time.Minute}}
 		for i, r := range boxesOf(w) {
@@ -62,6 +62,13 @@ func TestLaw6DataIsKept(t *testing.T) {
 				snapshot.UsedBy = []string{"img-1"}
 				s.Resources = append(s.Resources, fake.Resource{ID: "img-1", Kind: guard.Image, Scope: r.Scope, Created: r.Created})
 				s.Timeline = append(s.Timeline, fake.Event{At: 30 * time.Minute, ID: r.ID, Delete: true})
+			} else if i == 1 {
+				s.Timeline = append(s.Timeline, fake.Event{At: d.span("taken off at", 50*time.Minute, 90*time.Minute, time.Minute), ID: disk.ID, Detach: true})
+				for k := range w.Orders {
+					if o := &w.Orders[k]; o.ID == s.Account+"/"+r.ID {
+						o.TTL, o.Budget = 48*time.Hour, guard.Money{}
+					}
+				}
 			} else if d.chance("kept", 50) {
 				disk.Tags = map[string]string{"guard:keep": "true"}
 			}
