@@ -74,7 +74,7 @@ func Main(args ...string) int {
 
 // Run runs one command, tells an error on w.Err and returns the exit status.
 func Run(ctx context.Context, w IO, args ...string) int {
-	cmd := New(w)
+	cmd := tree(w, len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd))
 	cmd.SetArgs(args)
 	ran, err := cmd.ExecuteContextC(ctx)
 	return tell(w, ran, err)
@@ -92,12 +92,19 @@ type app struct {
 	lines  *bufio.Reader // of In
 	tried  bool          // to deliver what is kept
 	loose  bool          // that others may read the token was told
+
+	completes bool // a shell asks what could be typed
 }
 
 // New returns the command tree. Errors are returned, not printed; Run prints
 // them and knows the exit status.
-func New(w IO) *cobra.Command {
-	a := &app{IO: w}
+func New(w IO) *cobra.Command { return tree(w, true) }
+
+// tree is the commands. What completes their flags cobra keeps for ever, and with it all
+// that they reach: only where a shell asks is there any, for a story runs hundreds of
+// commands in one process.
+func tree(w IO, completes bool) *cobra.Command {
+	a := &app{IO: w, completes: completes}
 	if a.Env == nil {
 		a.Env = func(string) string { return "" }
 	}

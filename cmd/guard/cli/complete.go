@@ -38,6 +38,9 @@ func (a *app) completeMany(s suggestion) cobra.CompletionFunc {
 }
 
 func (a *app) completeFlag(cmd *cobra.Command, flag string, s suggestion) {
+	if !a.completes {
+		return
+	}
 	// The only error is a flag that is not there, which a test would show.
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return a.suggest(s, nil, typed), cobra.ShellCompDirectiveNoFileComp
