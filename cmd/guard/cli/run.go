@@ -43,9 +43,10 @@ as idle. Standard streams, the terminal, signals and the exit status are the
 command's own; one that a signal ended gives 128 and the signal's number.
 
 --purpose, --budget, --ttl and --tag register the box, or update its
-registration, whoever's it is, before the job begins; so does --max-runtime, where the lease
-would end before the job may (the lease then ends ten minutes after it must
-have). At --max-runtime the job gets SIGTERM, and after --kill-after SIGKILL.
+registration, whoever's it is, before the job begins; so does --max-runtime,
+where the lease would end before the job may (the lease then ends ten minutes
+after it must have). At --max-runtime the job gets SIGTERM, and after
+--kill-after SIGKILL.
 
 When a release of the box comes near, the line of --checkpoint is run by the
 shell first, then the job gets SIGTERM and may finish until the release. The
