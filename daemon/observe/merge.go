@@ -137,7 +137,8 @@ func resourceEqual(a, b guard.Resource) bool {
 		a.Created.Equal(b.Created) && a.Changed.Equal(b.Changed) && a.Ended == b.Ended &&
 		a.Type == b.Type && a.GPUs == b.GPUs && a.HasGPU == b.HasGPU && a.GPUModel == b.GPUModel && a.Spot == b.Spot &&
 		maps.Equal(a.Tags, b.Tags) && a.TagsUntold == b.TagsUntold && a.SizeGB == b.SizeGB &&
-		rateEqual(a.Rate, b.Rate) && rateEqual(a.StoppedRate, b.StoppedRate) && egressEqual(a.Egress, b.Egress) && a.Bills == b.Bills && a.StopSaves == b.StopSaves &&
+		rateEqual(a.Rate, b.Rate) && rateEqual(a.StoppedRate, b.StoppedRate) && lumpEqual(a.Lump, b.Lump) && egressEqual(a.Egress, b.Egress) && a.Bills == b.Bills && a.StopSaves == b.StopSaves &&
+		a.PlatformEnds.At.Equal(b.PlatformEnds.At) && a.PlatformEnds.Why == b.PlatformEnds.Why &&
 		a.Parent == b.Parent && slices.Equal(a.Children, b.Children) && a.Source == b.Source && slices.Equal(a.UsedBy, b.UsedBy) && a.UsesUntold == b.UsesUntold && a.Group == b.Group &&
 		a.ReleaseProtected == b.ReleaseProtected && a.StopProtected == b.StopProtected
 }
@@ -145,6 +146,10 @@ func resourceEqual(a, b guard.Resource) bool {
 func rateEqual(a, b guard.Rate) bool {
 	return a.Amount.Equal(b.Amount) && a.Per == b.Per && a.Units == b.Units && a.Unit == b.Unit &&
 		a.Free == b.Free && a.Source == b.Source
+}
+
+func lumpEqual(a, b guard.Lump) bool {
+	return a.Amount.Equal(b.Amount) && a.From.Equal(b.From) && a.Until.Equal(b.Until) && a.Renews == b.Renews && a.Source == b.Source
 }
 
 func egressEqual(a, b guard.EgressPrice) bool {

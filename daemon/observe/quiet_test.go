@@ -20,7 +20,7 @@ func TestEveryFieldOfAResourceIsCompared(t *testing.T) {
 	values := map[reflect.Type]reflect.Value{}
 	for _, v := range []any{"x", 7, int64(7), true, time.Unix(1e9, 0), guard.ResourceID{ID: "x"}, map[string]string{"a": "b"}, []string{"x"},
 		[]guard.Child{{ID: guard.ResourceID{ID: "x"}}}, guard.Rate{Amount: guard.MustMoney("1 USD"), Per: time.Hour},
-		guard.EgressPrice{PerGB: guard.MustMoney("1 USD")}} {
+		guard.EgressPrice{PerGB: guard.MustMoney("1 USD")}, guard.Lump{Amount: guard.MustMoney("1 USD")}, guard.PlatformEnd{At: time.Unix(1e9, 0)}} {
 		values[reflect.TypeOf(v)] = reflect.ValueOf(v)
 	}
 	typ := reflect.TypeFor[guard.Resource]()
