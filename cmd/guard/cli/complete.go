@@ -138,6 +138,6 @@ func (a *app) vetoable(context.Context, *client.Client) []string {
 }
 
 // vetoable is what package policy says of it, which this binary goes without.
-var vetoable = []guard.Rule{guard.RuleExpired, guard.RuleBudgetExceeded, guard.RuleUnregistered, guard.RuleStoppedBilling,
+var vetoable = []guard.Rule{guard.RuleExpired, guard.RuleBudgetExceeded, guard.RuleUnregistered, guard.RuleEgressSpike, guard.RuleStoppedBilling,
 	guard.RuleIdleEmpty, guard.RuleIdleResident, guard.RuleIdleBlind, guard.RuleParked, guard.RuleHung, guard.RuleUnderused,
 	guard.RuleOrphanVolume, guard.RuleOrphanSnapshot, guard.RuleOrphanImage, guard.RuleOrphanAddress, guard.RuleOrphanFilesystem}
