@@ -15,6 +15,7 @@ import (
 	"guard/configs"
 	"guard/providers"
 	"guard/providers/aws"
+	"guard/providers/runpod"
 )
 
 // candidate is one set of credentials found on this machine.
@@ -33,11 +34,19 @@ type finder struct {
 	find     func(ctx context.Context, env func(string) (string, bool)) []candidate
 }
 
-var finders = []finder{{aws.Kind, findAWS}}
+var finders = []finder{{aws.Kind, findAWS}, {runpod.Kind, findRunPod}}
 
 func findAWS(ctx context.Context, env func(string) (string, bool)) []candidate {
 	var out []candidate
 	for _, f := range aws.Find(ctx, env) {
+		out = append(out, candidate{name: f.Name, source: f.Source, section: f.Section, note: f.Note})
+	}
+	return out
+}
+
+func findRunPod(_ context.Context, env func(string) (string, bool)) []candidate {
+	var out []candidate
+	for _, f := range runpod.Find(env) {
 		out = append(out, candidate{name: f.Name, source: f.Source, section: f.Section, note: f.Note})
 	}
 	return out

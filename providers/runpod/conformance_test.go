@@ -52,7 +52,7 @@ func podID(n int) string { return fmt.Sprintf("pod%06d", n) }
 // adapter is one without a pace.
 func adapter(t testing.TB, name string, rt http.RoundTripper, secret guard.Secret) *Provider {
 	t.Helper()
-	p, err := open(Options{Name: name, Config: Config{APIKey: secret}, Base: rt}, 0)
+	p, err := New(Options{Name: name, Config: Config{APIKey: secret}, Base: rt, Unpaced: true})
 	if err != nil {
 		t.Fatal(err)
 	}

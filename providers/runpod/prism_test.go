@@ -24,7 +24,7 @@ func (b byMethod) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func mocked(t *testing.T, m *prismtest.Mock, rt http.RoundTripper) *Provider {
 	t.Helper()
-	p, err := open(Options{Name: "mock", Config: Config{APIKey: guard.NewSecret("rpa_mock"), Endpoint: m.URL}, Base: rt}, 0)
+	p, err := New(Options{Name: "mock", Config: Config{APIKey: guard.NewSecret("rpa_mock"), Endpoint: m.URL}, Base: rt, Unpaced: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,6 +61,8 @@ type Options struct {
 	Book *prices.Book
 	// Base makes the HTTP calls; nil is a pooled transport.
 	Base http.RoundTripper
+	// Unpaced calls keep to no rate, for tests on a time that is not the real one.
+	Unpaced bool
 }
 
 // Provider is one RunPod account. What it remembers may all be lost: it costs calls.
@@ -86,18 +88,18 @@ var (
 )
 
 // New makes the adapter. It calls nothing. Without a name or a key it is guard.ErrInvalid.
-func New(o Options) (*Provider, error) { return open(o, callsPerSecond) }
-
-// open makes an adapter that keeps to a rate; 0 is none.
-func open(o Options, perSecond float64) (*Provider, error) {
+func New(o Options) (*Provider, error) {
 	if o.Name == "" || !o.Config.APIKey.IsSet() {
 		return nil, fmt.Errorf("%w: a RunPod account needs a name and an api_key", guard.ErrInvalid)
 	}
-	key := o.Config.APIKey
+	key, pace := o.Config.APIKey, providers.TransportConfig{Next: o.Base, PerSecond: callsPerSecond, Burst: callsBurst}
+	if o.Unpaced {
+		pace.PerSecond = 0
+	}
 	return &Provider{
 		name: o.Name, book: o.Book, identity: providers.KeyIdentity(Kind, key), crews: map[string]crew{},
 		api: providers.API{
-			Transport: providers.NewTransport(providers.TransportConfig{Next: o.Base, PerSecond: perSecond, Burst: callsBurst}),
+			Transport: providers.NewTransport(pace),
 			Base:      strings.TrimSuffix(strings.TrimRight(cmp.Or(o.Config.Endpoint, endpoint), "/"), "/v2"),
 			Kind:      kindOf,
 			Sign: func(r *http.Request) error {

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"guard"
+	"guard/configs"
+	"guard/daemon"
+	"guard/daemon/api"
+	"guard/daemon/client"
+	"guard/daemon/notify"
+	"guard/daemon/wire"
+	"guard/providers"
+	"guard/store"
+	"guard/store/memory"
+)
+
+// story is the whole daemon on virtual time over an adapter and a stateful fake of its
+// cloud, from nine in the morning of 2026-03-06 on.
+type story struct {
+	t      *testing.T
+	at     guard.Instant
+	daemon *daemon.Daemon
+	client *client.Client
+	told   []guard.Message
+}
+
+// begins is when a story does.
+var begins = time.Date(2026, 3, 6, 9, 0, 0, 0, time.UTC)
+
+// tell starts a daemon over a configuration, whose accounts are made by make.
+func tell(t *testing.T, config string, make func(a configs.Account) (providers.Provider, error)) *story {
+	t.Helper()
+	s := &story{t: t, at: guard.Instant{Wall: begins, Elapsed: time.Hour}}
+	c, err := configs.Load([]byte(config), "guard.yaml", sections, anyEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger, err := store.Open(t.Context(), memory.New(), s.at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := ledger.Check(context.Background()); err != nil {
+			t.Errorf("the ledger is not in order: %v", err)
+		}
+	})
+	factories := map[string]daemon.Factory{}
+	for _, a := range c.Accounts {
+		factories[a.Provider] = func(_ context.Context, a configs.Account) (providers.Provider, error) { return make(a) }
+	}
+	s.daemon, err = daemon.New(t.Context(), daemon.Options{
+		Ledger: ledger, Config: c, Factories: factories, Boot: "story", Now: func() guard.Instant { return s.at }, Log: slog.New(slog.DiscardHandler),
+		Channels: func(*configs.Config) ([]notify.Channel, error) { return []notify.Channel{s}, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.client, err = client.New(client.Options{Transport: client.InProcess(api.As(api.Caller{Name: "admin", Role: guard.Admin}, s.daemon.Handler()))}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Name implements notify.Channel.
+func (s *story) Name() string { return "team" }
+
+// Find implements notify.Channel.
+func (s *story) Find(context.Context, guard.Message, string) (guard.Posted, bool, error) {
+	return guard.Posted{}, false, nil
+}
+
+// Post implements notify.Channel.
+func (s *story) Post(_ context.Context, m guard.Message, _ string) (guard.Posted, error) {
+	s.told = append(s.told, m)
+	return guard.Posted{Receipt: fmt.Sprint(len(s.told))}, nil
+}
+
+// until runs the daemon to a time after the story's beginning.
+func (s *story) until(after time.Duration) {
+	s.t.Helper()
+	end := time.Hour + after
+	for steps := 0; ; steps++ {
+		if steps > 100_000 {
+			s.t.Fatalf("the daemon does not come to rest at %s", s.at.Wall)
+		}
+		if s.daemon.Scheduler().RunDue(s.t.Context(), s.at) {
+			continue
+		}
+		next, ok := s.daemon.Scheduler().Next()
+		if !ok || next.Elapsed > end {
+			s.at = s.at.Add(end - s.at.Elapsed)
+			return
+		}
+		if next.Elapsed > s.at.Elapsed {
+			s.at = s.at.Add(next.Elapsed - s.at.Elapsed)
+		}
+	}
+}
+
+func (s *story) register(r wire.RegisterRequest) {
+	s.t.Helper()
+	r.Purpose = "test"
+	if _, err := s.client.Register(s.t.Context(), r); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// is sees how `guard show` tells of a thing: its state, whether it bills, what the lease
+// has spent.
+func (s *story) is(id, want string) {
+	s.t.Helper()
+	show, err := s.client.Show(s.t.Context(), id)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	spend := "nothing known"
+	if show.Item.Spend != nil {
+		spend = *show.Item.Spend
+	}
+	if got := fmt.Sprintf("%s, bills %s, spent %s", show.Item.State, show.Item.Billing, spend); got != want {
+		s.t.Errorf("at %s %s is %q, want %q", s.at.Wall.Format("15:04"), id, got, want)
+	}
+}
+
+// heard sees that people were told something with these words in its title.
+func (s *story) heard(words ...string) {
+	s.t.Helper()
+	if !slices.ContainsFunc(s.told, func(m guard.Message) bool {
+		return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(m.Title, w) })
+	}) {
+		var titles []string
+		for _, m := range s.told {
+			titles = append(titles, m.Title)
+		}
+		s.t.Errorf("nobody was told of %q; told was:\n%s", words, strings.Join(titles, "\n"))
+	}
+}
