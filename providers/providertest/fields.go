@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"guard"
@@ -97,7 +98,7 @@ func (s *suite) spoil(r read) int {
 	if fault := r.check(p, wrong{}); fault != "" {
 		s.Fatalf("%s, from a healthy account: %s", r.name, fault)
 	}
-	tried := 0
+	tried, drawn := 0, 0
 	for _, text := range x.texts(r.call) {
 		var root any
 		if decode(healthy[text], &root) != nil {
@@ -108,6 +109,9 @@ func (s *suite) spoil(r read) int {
 				was := at.in(root)
 				if was == value.json || was == "false" && value.json == "true" {
 					continue // as it may be
+				}
+				if drawn++; testing.Short() && drawn%7 != 0 {
+					continue // the race detector makes it slow
 				}
 				spoilt := spoilt(healthy[text], at, value.json)
 				p, x := s.on(r.server)

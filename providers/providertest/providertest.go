@@ -180,6 +180,7 @@ func Run(t *testing.T, h Harness) {
 		{"what is stopped bills as declared", (*suite).stoppedBills},
 		{"identity", (*suite).identity},
 		{"list all pages", (*suite).listAll},
+		{"calls of a poll", (*suite).calls},
 		{"list a subset of scopes", (*suite).listScopes},
 		{"an empty account", (*suite).listEmpty},
 		{"a failed page is never the end", (*suite).failedPages},

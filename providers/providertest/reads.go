@@ -59,6 +59,25 @@ func (s *suite) listAll() {
 	}
 }
 
+// calls tells what a poll costs: of few instances and of many, on one page, when it is
+// not the first.
+func (s *suite) calls() {
+	var made [2]int
+	for i, n := range []int{2, 100} {
+		w := s.world(n)
+		w.PageSize = 0
+		p, x := s.open(w)
+		s.list(p)
+		x.on("", func(int, *http.Request) (*http.Response, error) { return nil, nil })
+		s.list(p)
+		made[i] = x.calls("")
+	}
+	s.Logf("a listing takes %d calls with 4 instances, and %d with 200", made[0], made[1])
+	if made[1] > made[0]+200 {
+		s.Errorf("more than one call for each instance")
+	}
+}
+
 // priced sees that a running instance of two GPUs costs what the whole machine does,
 // whatever unit the API tells.
 func (s *suite) priced(x guard.Resource) {
