@@ -82,11 +82,12 @@ type crew struct {
 }
 
 // endpoint makes an instance of an endpoint and its workers. Without a worker it is
-// stopped, and costs nothing until a request comes.
+// stopped, and costs nothing until a request comes. So when it was created says nothing of
+// since when it bills, and is not told.
 func (p *Provider) endpoint(x serverlessEndpoint, c crew) guard.Resource {
 	id, _ := x.key()
 	r := guard.Resource{
-		ID: p.id(guard.Instance, endpointPrefix+id), Name: x.Name.Text(maxName), Created: x.Created.Time(), Type: serverless,
+		ID: p.id(guard.Instance, endpointPrefix+id), Name: x.Name.Text(maxName), Type: serverless,
 		StopSaves: guard.StopSavesAll, StoppedRate: free, ReleaseProtected: guard.No, StopProtected: guard.No, Egress: traffic,
 	}
 	switch {
