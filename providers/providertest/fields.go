@@ -99,7 +99,7 @@ func (s *suite) spoil(r read) int {
 		s.Fatalf("%s, from a healthy account: %s", r.name, fault)
 	}
 	tried, drawn := 0, 0
-	for _, text := range x.texts(r.call) {
+	for _, text := range append(x.texts(r.call), x.texts(Other)...) {
 		var root any
 		if decode(healthy[text], &root) != nil {
 			continue

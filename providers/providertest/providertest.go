@@ -25,9 +25,11 @@
 //		})
 //	}
 //
-// New must lift the adapter's own rate limit: the suite makes thousands of calls. What a
-// harness declares that its cloud does not have, and each capability that the adapter
-// does not offer, is a test that skips itself and says "not here".
+// [guard/providers/providertest/cloudtest] has what such a newCloud is made of, and
+// [guard/providers/providertest/prismtest] holds the adapter against its vendor's own
+// description. New must lift the adapter's rate limit: the suite makes thousands of calls.
+// What a harness declares that its cloud does not have, and each capability that the
+// adapter does not offer, is a test that skips itself and says "not here".
 //
 // The suite stands between the adapter and the harness's server as an
 // [http.RoundTripper]: it counts the calls, and makes those go wrong that a test
@@ -111,7 +113,8 @@ type Harness struct {
 	New func(t *testing.T, scopes []string, rt http.RoundTripper, secret guard.Secret) providers.Provider
 	// Serve plays a healthy account.
 	Serve func(t *testing.T, w World) http.RoundTripper
-	// Classify tells what a request is.
+	// Classify tells what a request is. List and Get are those that tell what there is: one
+	// that only adds to it, a catalogue of prices, is Other.
 	Classify func(r *http.Request, body []byte) Op
 	// Scopes are two that the adapter accepts, or the one of a cloud without regions;
 	// default zone-a and zone-b.

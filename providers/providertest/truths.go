@@ -42,6 +42,12 @@ func (s *suite) truths() {
 	if _, tells := p.(providers.SignalSource); tells != (t.Signals != "") {
 		s.Errorf("SignalSource: %t, and Signals says %q", tells, t.Signals)
 	}
+	if _, tags := p.(providers.Tagger); tags && s.h.NoTags {
+		s.Error("the adapter writes tags, and its harness says that there are none")
+	}
+	if _, locks := p.(providers.Protector); locks && s.h.NoProtection {
+		s.Error("the adapter knows protection, and its harness says that there is none")
+	}
 	stopper, can := p.(providers.Stopper)
 	saves := t.Stop == guard.StopSavesCompute || t.Stop == guard.StopSavesAll
 	switch {
