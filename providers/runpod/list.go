@@ -66,15 +66,10 @@ func (m *memo[T]) read(f func() ([]T, error)) ([]T, error) {
 	return m.items, m.err
 }
 
-// allPods reads every pod, the nodes of clusters included, and keeps what they tell of
-// their work.
+// allPods reads every pod, the nodes of clusters included.
 func (l *listing) allPods(ctx context.Context) ([]pod, error) {
 	return l.pods.read(func() ([]pod, error) {
-		pods, err := list[pod](ctx, l.p, podsPath, url.Values{"includeClusterPods": {"true"}}, podsPath)
-		if err == nil {
-			l.p.hold(ctx, pods)
-		}
-		return pods, err
+		return list[pod](ctx, l.p, podsPath, url.Values{"includeClusterPods": {"true"}}, podsPath)
 	})
 }
 
@@ -99,6 +94,9 @@ func (l *listing) instances(ctx context.Context) ([]guard.Resource, error) {
 		return nil, err
 	}
 	p.learnFor(ctx, pods)
+	if err == nil {
+		p.hold(ctx, pods)
+	}
 	var out []guard.Resource
 	nodes := map[string][]pod{}
 	for _, x := range pods {

@@ -9,10 +9,12 @@ import (
 )
 
 const (
-	// pollEvery is how far apart readings are where nothing else is configured.
-	pollEvery = time.Minute
 	// heldFor is how old the last listing may be to answer from.
 	heldFor = 90 * time.Second
+	// A reading stands for the time since the one before it. Of the first, and after a
+	// long pause, that is what polls are apart where nothing else is configured.
+	farApart  = 15 * time.Minute
+	pollEvery = time.Minute
 )
 
 // held is what the pods of the last listing told of their work.
@@ -31,13 +33,14 @@ func (p *Provider) Signals(ctx context.Context, q providers.SignalQuery) []provi
 	}
 	h := p.lastHeld()
 	if h.samples == nil || clock(ctx).Sub(h.at).Abs() > heldFor || !h.newer(q) {
-		if _, err := (&listing{p: p}).allPods(providers.Read(ctx)); err != nil {
+		pods, err := (&listing{p: p}).allPods(providers.Read(ctx))
+		if err != nil {
 			for i, of := range q.Of {
 				out[i].Err = p.says("read the signals of", of.Resource.ID, err)
 			}
 			return out
 		}
-		h = p.lastHeld()
+		h = p.hold(ctx, pods)
 	}
 	for i, of := range q.Of {
 		if s, ok := h.samples[of.Resource.ID.ID]; ok && s.At.After(of.Since) {
@@ -64,13 +67,18 @@ func (h held) newer(q providers.SignalQuery) bool {
 }
 
 // hold keeps what pods tell of their work at the time of the call.
-func (p *Provider) hold(ctx context.Context, pods []pod) {
+func (p *Provider) hold(ctx context.Context, pods []pod) held {
 	h := held{at: clock(ctx), samples: map[string]guard.Sample{}}
+	apart := h.at.Sub(p.lastHeld().at)
+	if apart <= 0 || apart > farApart {
+		apart = pollEvery
+	}
 	for _, x := range pods {
-		s, ok := p.sample(x, h.at)
+		s, ok := p.sample(x)
 		if !ok {
 			continue
 		}
+		s.At, s.Interval = h.at, apart
 		id, _ := x.key()
 		c := x.clusterID()
 		if c == "" {
@@ -85,11 +93,12 @@ func (p *Provider) hold(ctx context.Context, pods []pod) {
 	p.mu.Lock()
 	p.held = h
 	p.mu.Unlock()
+	return h
 }
 
 // sample is what a pod tells of its work; false where it tells nothing. memoryUtil is a
 // percentage, of the GPU's memory as the catalogue has it.
-func (p *Provider) sample(x pod, at time.Time) (guard.Sample, bool) {
+func (p *Provider) sample(x pod) (guard.Sample, bool) {
 	var runtime struct {
 		GPUs providers.Field `json:"gpus"`
 		CPU  providers.Field `json:"cpu"`
@@ -97,7 +106,7 @@ func (p *Provider) sample(x pod, at time.Time) (guard.Sample, bool) {
 	if x.state() != guard.StateRunning || !x.Runtime.Into(&runtime) {
 		return guard.Sample{}, false
 	}
-	s := guard.Sample{At: at, Interval: pollEvery, Basis: guard.Instantaneous, Source: Kind, Boot: x.Started.Text(maxWord)}
+	s := guard.Sample{Basis: guard.Instantaneous, Source: Kind, Boot: x.Started.Text(maxWord)}
 	var gpus []struct {
 		Util   providers.Field `json:"util"`
 		Memory providers.Field `json:"memoryUtil"`

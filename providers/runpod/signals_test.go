@@ -29,7 +29,7 @@ func TestSignalsCostNoCall(t *testing.T) {
 	}
 	tell := func(x providers.Signals) (s string) {
 		for _, one := range x.Samples {
-			s += fmt.Sprintf("%s %s boot %t:", one.At.Format("15:04"), one.Basis, one.Boot != "")
+			s += fmt.Sprintf("%s %s of %s boot %t:", one.At.Format("15:04"), one.Basis, one.Interval, one.Boot != "")
 			for _, g := range one.GPUs {
 				s += fmt.Sprintf(" %g%% %g/%g", g.Util.V, g.MemUsed.V, g.MemTotal.V)
 			}
@@ -41,15 +41,15 @@ func TestSignalsCostNoCall(t *testing.T) {
 	if n := len(c.Calls()) - before; n != 0 {
 		t.Errorf("%d calls for what was just listed", n)
 	}
-	for i, want := range []string{"12:00 instant boot true: 42% 12288/24576 0% 12288/24576", "12:00 instant boot false: 90% 12288/24576 80% 12288/24576", "", ""} {
+	for i, want := range []string{"12:00 instant of 1m0s boot true: 42% 12288/24576 0% 12288/24576", "12:00 instant of 1m0s boot false: 90% 12288/24576 80% 12288/24576", "", ""} {
 		if s := tell(got[i]); s != want || got[i].Err != nil {
 			t.Errorf("answer %d: %q, %v; want %q", i, s, got[i].Err, want)
 		}
 	}
-	if s := tell(ask(time.Minute, noon.Wall)[0]); s != "12:01 instant boot true: 42% 12288/24576 0% 12288/24576" || len(c.Calls()) != before+1 {
+	if s := tell(ask(2*time.Minute, noon.Wall)[0]); s != "12:02 instant of 2m0s boot true: 42% 12288/24576 0% 12288/24576" || len(c.Calls()) != before+1 {
 		t.Errorf("asked for what is newer: %q after %d calls", s, len(c.Calls())-before)
 	}
-	if s := tell(ask(time.Hour, time.Time{})[0]); s[:5] != "13:00" || len(c.Calls()) != before+2 {
+	if s := tell(ask(time.Hour, time.Time{})[0]); s[:24] != "13:00 instant of 1m0s bo" || len(c.Calls()) != before+2 {
 		t.Errorf("an hour later: %q after %d calls", s, len(c.Calls())-before)
 	}
 }
