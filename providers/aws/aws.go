@@ -13,9 +13,10 @@
 //   - Prices are in no listing: they come from the price book, or stay unknown.
 //   - DescribeInstances tells nothing of termination protection: a special call
 //     does, see [Provider.Protection].
-//   - Members of an Auto Scaling group, which their tag tells, come back after they
-//     are terminated, and then count to the same lease; taking the group's desired
-//     capacity down is not this adapter's to do yet.
+//   - An Auto Scaling group replaces a member that is terminated, and one that is
+//     stopped it terminates, too ("Health checks for instances in an Auto Scaling
+//     group"). So a member, which its tag tells, is released through its group,
+//     which then wants one fewer, and is never stopped.
 package aws
 
 import (
@@ -33,6 +34,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	sdkcredentials "github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	cwschemas "github.com/aws/aws-sdk-go-v2/service/cloudwatch/schemas"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -71,6 +73,7 @@ type Provider struct {
 	listed  []string // regions as configured; nil means all
 	home    string   // the region that answers for the account
 	ec2     *ec2.Client
+	asg     *autoscaling.Client
 	sts     *sts.Client
 	cw      *cloudwatch.Client
 	secrets []guard.Secret
@@ -164,6 +167,11 @@ func (p *Provider) setUp(cfg sdk.Config, o Options) {
 	p.ec2 = ec2.NewFromConfig(cfg, func(e *ec2.Options) {
 		if endpoint != nil {
 			e.BaseEndpoint = endpoint
+		}
+	})
+	p.asg = autoscaling.NewFromConfig(cfg, func(a *autoscaling.Options) {
+		if endpoint != nil {
+			a.BaseEndpoint = endpoint
 		}
 	})
 	p.cw = cloudwatch.NewFromConfig(cfg, func(c *cloudwatch.Options) {

@@ -14,7 +14,7 @@ type Config struct {
 	Profile string `yaml:"profile"`
 	// Regions to watch; empty or [all] is every region enabled in the account.
 	Regions []string `yaml:"regions"`
-	// Endpoint stands in for those of EC2, STS and CloudWatch, in every region.
+	// Endpoint stands in for those of EC2, Auto Scaling, STS and CloudWatch, in every region.
 	Endpoint string `yaml:"endpoint"`
 	// IMDS lets the SDK take the role of the EC2 instance that guard runs on.
 	IMDS bool `yaml:"imds"`

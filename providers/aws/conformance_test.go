@@ -94,6 +94,7 @@ type ec2Account struct {
 
 	detailed  bool // monitoring of all instances
 	monitored *monitored
+	groups    map[string]*scalingGroup
 	// instead answers before the account does.
 	instead func(action string, form url.Values) (answer, bool)
 }
@@ -155,6 +156,8 @@ func (e *ec2Account) answer(action, region string, form url.Values) answer {
 		return e.describe(region, form)
 	case "GetMetricData", "ListMetrics":
 		return e.monitored.answer(form)
+	case "DescribeAutoScalingInstances", "TerminateInstanceInAutoScalingGroup":
+		return e.scale(action, region, form)
 	}
 	return e.change(action, region, form)
 }
@@ -212,6 +215,7 @@ func (e *ec2Account) change(action, region string, form url.Values) answer {
 			return refuse(400, "OperationNotPermitted", "The instance '"+id+"' may not be terminated. Modify its 'disableApiTermination' instance attribute and try again.")
 		}
 		e.state[id] = "shutting-down"
+		e.refill(i)
 		return terminating(id)
 	case "StopInstances":
 		e.state[id] = "stopping"

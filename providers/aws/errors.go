@@ -59,6 +59,8 @@ var codes = map[string]error{
 	"InvalidIPAddress.InUse":    guard.ErrConflict,
 	"InvalidAMIID.Unavailable":  guard.ErrNotFound,
 	"IncorrectSpotRequestState": guard.ErrConflict,
+	"ScalingActivityInProgress": guard.ErrConflict,
+	"ResourceContention":        guard.ErrConflict,
 
 	"UnsupportedOperation":                guard.ErrUnsupported,
 	"Unsupported":                         guard.ErrUnsupported,

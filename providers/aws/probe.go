@@ -55,6 +55,7 @@ func (p *Provider) Probe(ctx context.Context, on ...guard.ResourceID) []provider
 	checks = append(checks, p.dryRead("ec2:DescribeSpotInstanceRequests", err))
 	checks = append(checks, p.probeLeftovers(ctx)...)
 	checks = append(checks, p.probeMetrics(ctx)...)
+	checks = append(checks, p.probeGroups(ctx, seen)...)
 	return append(checks, p.probeOn(ctx, p.subjects(on, seen), seen)...)
 }
 

@@ -19,8 +19,10 @@ import (
 // options is not needed.
 //
 // An instance of a persistent spot request would come back: the request is
-// cancelled first, and where it cannot be read nothing is terminated. What
-// something uses, a volume that is attached, is guard.ErrConflict.
+// cancelled first, and where it cannot be read nothing is terminated. A member of an
+// Auto Scaling group leaves that, so that no other comes; where the group does not
+// give it up it is guard.ErrProtected. What something uses, a volume that is attached,
+// is guard.ErrConflict.
 func (p *Provider) Release(ctx context.Context, id guard.ResourceID, opt providers.ReleaseOptions) error {
 	if err := p.actOn(ctx, "release", id); err != nil {
 		return err
@@ -36,6 +38,11 @@ func (p *Provider) Release(ctx context.Context, id guard.ResourceID, opt provide
 			return nil
 		}
 		return err
+	}
+	if opt.Group != "" {
+		if left, err := p.leaveGroup(ctx, id, opt.Group); left || err != nil {
+			return err
+		}
 	}
 	out, err := p.ec2.TerminateInstances(providers.Write(ctx), &ec2.TerminateInstancesInput{InstanceIds: []string{id.ID}}, in(id.Scope))
 	if err != nil {

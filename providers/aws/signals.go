@@ -279,8 +279,11 @@ func (a *ask) signals(since time.Time) providers.Signals {
 
 // cloudName is the service that a call is of, as people know it.
 func cloudName(call string) string {
-	if strings.HasPrefix(call, "cloudwatch:") {
+	switch service, _, _ := strings.Cut(call, ":"); service {
+	case "cloudwatch":
 		return "CloudWatch"
+	case "autoscaling":
+		return "Auto Scaling"
 	}
 	return "EC2"
 }

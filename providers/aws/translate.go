@@ -47,16 +47,16 @@ func (p *Provider) instance(region string, in types.Instance) guard.Resource {
 		r.Changed = at
 		r.Ended = endedBy(reason)
 	}
-	if in.RootDeviceType == types.DeviceTypeInstanceStore {
-		r.StopSaves = guard.StopUnsupported
-	} else if !r.Spot {
-		r.StopSaves = guard.StopSavesCompute
-	}
 	if request := sdk.ToString(in.SpotInstanceRequestId); request != "" {
 		r.Parent = p.id(guard.SpotRequest, region, request)
 	}
 	if name := r.Tags[groupTag]; name != "" {
 		r.Group = region + "/" + name // names are of a region
+	}
+	if in.RootDeviceType == types.DeviceTypeInstanceStore || r.Group != "" {
+		r.StopSaves = guard.StopUnsupported // a group terminates what does not run
+	} else if !r.Spot {
+		r.StopSaves = guard.StopSavesCompute
 	}
 	for _, m := range in.BlockDeviceMappings {
 		if m.Ebs == nil || sdk.ToString(m.Ebs.VolumeId) == "" {

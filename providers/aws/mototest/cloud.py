@@ -43,6 +43,23 @@ def spot_requests(ec2):
             if s["State"] in ("open", "active")]
 
 
+def scaling(ec2):
+    return boto3.client("autoscaling", region_name=ec2.meta.region_name, endpoint_url=os.environ["ENDPOINT"])
+
+
+def group(ec2, name, size):
+    """Make an Auto Scaling group; print its members."""
+    scaling(ec2).create_launch_configuration(LaunchConfigurationName=name, ImageId="ami-12345678", InstanceType="g5.xlarge")
+    scaling(ec2).create_auto_scaling_group(AutoScalingGroupName=name, LaunchConfigurationName=name, MinSize=0, MaxSize=int(size),
+                                           DesiredCapacity=int(size), AvailabilityZones=[ec2.meta.region_name + "a"])
+    return group_members(ec2, name)
+
+
+def group_members(ec2, name):
+    g = scaling(ec2).describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"][0]
+    return [i["InstanceId"] for i in g["Instances"]]
+
+
 def protect(ec2, instance):
     ec2.modify_instance_attribute(InstanceId=instance, DisableApiTermination={"Value": True})
     return protected(ec2, instance)
