@@ -366,6 +366,13 @@ type ScopeStatus struct {
 	Complete time.Time `json:"complete,omitzero"` // last complete list
 	Failing  time.Time `json:"failing,omitzero"`  // first failure since then
 	Error    string    `json:"error,omitzero"`
+	Outages  []Outage  `json:"outages,omitzero"` // the last that are over, newest first
+}
+
+// Outage is one time that an account or a scope could not be read (UTC).
+type Outage struct {
+	From  time.Time `json:"from"`
+	Until time.Time `json:"until"`
 }
 
 // AccountStatus is what the ledger knows of one configured account.
@@ -385,6 +392,8 @@ type AccountStatus struct {
 	Polled  time.Time `json:"polled,omitzero"`
 	Failing time.Time `json:"failing,omitzero"`
 	Error   string    `json:"error,omitzero"`
+	// Outages are the last that are over, newest first.
+	Outages []Outage `json:"outages,omitzero"`
 	// FreshFrom: limits that were due before this moment get fresh notice
 	// (switch to enforce, long down-time, restore). See DESIGN law 8.
 	FreshFrom time.Time `json:"fresh_from,omitzero"`

@@ -17,22 +17,46 @@ func (f Facts) account() bool {
 	return f.Clock == nil && f.Observed == nil && f.Lease == nil && f.Account.Name != "" && f.Configured
 }
 
-// accountUnreachable tells that an account does not answer.
+// accountUnreachable tells that an account does not answer, or only in turns.
 func accountUnreachable(_ Rules, f Facts) Outcome {
-	if !f.account() || f.Account.Failing.IsZero() {
+	if !f.account() {
 		return Outcome{}
 	}
 	since := f.Account.Failing
-	if tell := since.Add(blindFor); f.At.Before(tell) {
-		return Outcome{Next: tell}
+	t, next := f.turns(f.Account.Outages, since)
+	out, again := t.told(f, since)
+	next = earliest(next, again)
+	if !t.on() && !out {
+		return Outcome{Next: next}
 	}
-	v := f.verdict(guard.RuleAccountUnreachable, since)
+	began := since
+	if t.on() {
+		began = t.since()
+	}
+	v := f.verdict(guard.RuleAccountUnreachable, began)
 	v.Urgent = f.Leases > 0
-	lines := []string{fmt.Sprintf("Since %s: %s.", f.stamp(since), strings.TrimSuffix(orNone(f.Account.Error), "."))}
+	var bill []string
 	if f.Leases > 0 {
-		lines = append(lines, fmt.Sprintf("%d leases there go on billing; guard goes on trying.", f.Leases))
+		bill = []string{fmt.Sprintf("%d leases there go on billing; guard goes on trying.", f.Leases)}
 	}
-	v.Facts = append(v.Facts, guard.Fact{Name: "failing since", Value: f.stamp(since) + ": " + f.Account.Error, Source: "provider", At: since})
-	v.Stages = []Stage{{Name: "unreachable", Title: fmt.Sprintf("%s: the account does not answer", f.Account.Name), Lines: lines}}
-	return Outcome{Verdicts: []Verdict{v}}
+	cause := strings.TrimSuffix(orNone(f.Account.Error), ".")
+	if t.on() {
+		line := fmt.Sprintf("It failed %d times since %s", len(t.row), f.stamp(began))
+		if f.Account.Error != "" {
+			line += ", now: " + cause
+		}
+		v.Facts = append(v.Facts, t.facts(f, f.Account.Name)...)
+		v.Stages = append(v.Stages, Stage{Name: comesAndGoes, Title: fmt.Sprintf("%s: the account comes and goes", f.Account.Name),
+			Lines: append([]string{line + ".", spared}, bill...)})
+	}
+	if out {
+		v.Facts = append(v.Facts, guard.Fact{Name: "failing since", Value: f.stamp(since) + ": " + f.Account.Error, Source: "provider", At: since})
+		v.Stages = append(v.Stages, Stage{Name: "unreachable", Title: fmt.Sprintf("%s: the account does not answer", f.Account.Name),
+			Lines: append([]string{fmt.Sprintf("Since %s: %s.", f.stamp(since), cause)}, bill...)})
+	}
+	if !out && t.back {
+		v.Stages = append(v.Stages, Stage{Name: "back", Title: fmt.Sprintf("%s: the account answers again", f.Account.Name),
+			Lines: []string{fmt.Sprintf("It did not from %s to %s.", f.stamp(t.row[0].From), f.stamp(t.row[0].Until))}})
+	}
+	return Outcome{Verdicts: []Verdict{v}, Next: next}
 }

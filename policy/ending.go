@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 
 	"guard"
 )
@@ -30,6 +31,15 @@ func Ends(r Rules, f Facts, o guard.Finding) Ending {
 	}
 	if o.Rule == guard.RuleEgressSpike && f.live() {
 		return Ending{Why: f.spikeEnds()}
+	}
+	if o.Rule == guard.RuleBalanceLow {
+		return f.balanceEnds(r)
+	}
+	if o.Rule == guard.RuleScopeBlind && f.account() && f.unseen() {
+		return Ending{Stays: r.Per[o.Rule].speaks(f)}
+	}
+	if slices.Contains(o.Said, comesAndGoes) {
+		return Ending{Why: f.lastOutage(o.Rule)}
 	}
 	if !bySamples(o.Rule) || !f.live() {
 		return Ending{Quiet: EndsQuietly(o)}
@@ -69,6 +79,22 @@ func Ends(r Rules, f Facts, o guard.Finding) Ending {
 		return Ending{Stays: true}
 	}
 	return Ending{Quiet: follows, Why: f.worksLine()}
+}
+
+// lastOutage is when what came and went was back for the last time.
+func (f Facts) lastOutage(rule guard.Rule) string {
+	past := f.Account.Outages
+	if rule == guard.RuleScopeBlind {
+		past = nil
+		for _, s := range f.Scopes {
+			past = append(past, s.Outages...)
+		}
+	}
+	if len(past) == 0 {
+		return ""
+	}
+	last := slices.MaxFunc(past, func(a, b guard.Outage) int { return a.Until.Compare(b.Until) })
+	return fmt.Sprintf("The last outage was over at %s.", f.stamp(last.Until))
 }
 
 // idleEnds: idle is over when work was seen, when a person's hold says that it is in

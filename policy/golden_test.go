@@ -150,10 +150,11 @@ func parse(t *testing.T, text string) (policy.Rules, policy.Facts) {
 		case "account":
 			f.Account.Failing, f.Account.Error, f.Account.Mismatch = p.time("failing"), p["error"], p["mismatch"]
 			f.Account.FreshFrom, f.Account.FreshWhy, f.Account.Identity.Self = p.time("fresh"), p["why"], p["self"]
+			f.Account.Outages = p.outages()
 			f.Leases, _ = strconv.Atoi(p["leases"])
 		case "scope":
 			f.Scopes = append(f.Scopes, guard.ScopeStatus{Account: "lab", Kind: guard.Kind(p.or("kind", "instance")), Scope: p["name"],
-				Complete: p.time("complete"), Failing: p.time("failing"), Error: p["error"]})
+				Complete: p.time("complete"), Failing: p.time("failing"), Error: p["error"], Outages: p.outages()})
 		case "may":
 			f.May = policy.May{GPU: p["gpu"] != "no", Tags: p.tags()}
 		case "rules":
@@ -246,7 +247,7 @@ func parse(t *testing.T, text string) (policy.Rules, policy.Facts) {
 			t.Fatalf("unknown line %q", line)
 		}
 	}
-	if f.Observed == nil && f.Lease == nil && f.Clock == nil && len(f.Scopes) == 0 && f.Account.Failing.IsZero() && f.Account.Mismatch == "" {
+	if f.Observed == nil && f.Lease == nil && f.Clock == nil && len(f.Scopes) == 0 && f.Account.Failing.IsZero() && len(f.Account.Outages) == 0 && f.Account.Mismatch == "" {
 		t.Fatal("a case about nothing")
 	}
 	return rules, f
@@ -297,6 +298,15 @@ func (p fields) time(key string) time.Time {
 		return time.Time{}
 	}
 	return zero.Add(d)
+}
+
+// outages reads outages="1h-1h12m,2h-2h12m".
+func (p fields) outages() (o []guard.Outage) {
+	for _, s := range p.list("outages") {
+		from, until, _ := strings.Cut(s, "-")
+		o = policy.Recovered(o, fields{"at": from}.time("at"), fields{"at": until}.time("at")) // the first is the oldest
+	}
+	return o
 }
 
 // tags reads tags="k=v,k2=v2".

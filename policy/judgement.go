@@ -219,15 +219,16 @@ func (g guess) tellAfter(f Facts, grace time.Duration, action guard.Action) time
 	if f.noticed() {
 		return tell // what was said stands
 	}
-	late := outlasts(g.span)
+	late := outlasts(g.span.Usual())
 	if g.Act > g.Warn || action == guard.ActStop {
 		late = min(late, last)
 	}
 	return max(tell, late)
 }
 
-// outlasts is how long what comes and goes must last to be news; zero where it does not.
-func outlasts(x activity.Span) time.Duration { return x.Usual() + x.Usual()/2 }
+// outlasts is how long what comes and goes must last to be news, by how long it usually
+// does; zero where it does not.
+func outlasts(usual time.Duration) time.Duration { return usual + usual/2 }
 
 // since is the condition and when it began, in words.
 func (g guess) since(f Facts) string {

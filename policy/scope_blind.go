@@ -9,47 +9,74 @@ import (
 	"guard"
 )
 
-// scopeBlind tells of regions that guard cannot see into. An account that does
-// not answer at all is accountUnreachable's.
+// scopeBlind tells of regions that guard cannot see into, or only in turns. An account
+// that does not answer at all is accountUnreachable's.
 func scopeBlind(_ Rules, f Facts) Outcome {
-	if !f.account() || !f.Account.Failing.IsZero() || f.Account.Mismatch != "" {
+	if !f.account() || f.unseen() {
 		return Outcome{}
 	}
 	var out Outcome
-	var names []string
-	since := time.Time{}
-	var facts []guard.Fact
+	var blind, back, inTurns scopes
 	for _, s := range f.Scopes {
-		if s.Failing.IsZero() {
-			continue
-		}
-		if tell := s.Failing.Add(blindFor); f.At.Before(tell) {
-			out.Next = earliest(out.Next, tell)
-			continue
-		}
-		since = earliest(since, s.Failing)
 		name := fmt.Sprintf("%s in %s", plural(s.Kind), orWhole(s.Scope))
-		names = append(names, name)
-		seen := "never seen"
-		if !s.Complete.IsZero() {
-			seen = "last seen " + f.stamp(s.Complete)
+		t, next := f.turns(s.Outages, s.Failing)
+		lasts, again := t.told(f, s.Failing)
+		out.Next = earliest(out.Next, earliest(next, again))
+		if t.on() {
+			inTurns.add(name, t.since(), fmt.Sprintf("%s failed %d times since %s", Upper(name), len(t.row), f.stamp(t.since())), t.facts(f, name)...)
 		}
-		facts = append(facts, guard.Fact{Name: name, Value: fmt.Sprintf("%s; %s", seen, s.Error), Source: "provider", At: s.Failing})
+		if t.back {
+			back.add(name, t.since(), fmt.Sprintf("%s could not be seen from %s to %s", Upper(name), f.stamp(t.row[0].From), f.stamp(t.row[0].Until)))
+		}
+		if lasts {
+			seen := "never seen"
+			if !s.Complete.IsZero() {
+				seen = "last seen " + f.stamp(s.Complete)
+			}
+			value := fmt.Sprintf("%s; %s", seen, s.Error)
+			blind.add(name, s.Failing, Upper(name)+": "+value, guard.Fact{Name: name, Value: value, Source: "provider", At: s.Failing})
+		}
 	}
-	if len(names) == 0 {
+	if len(blind.names)+len(inTurns.names) == 0 {
 		return out
 	}
-	slices.Sort(names)
-	v := f.verdict(guard.RuleScopeBlind, since)
-	v.Facts = append(v.Facts, facts...)
-	lines := []string{"What is there is neither gone nor safe: limits that are known go on to apply."}
-	for _, fact := range facts[:min(len(facts), 10)] {
-		lines = append(lines, Upper(fact.Name)+": "+fact.Value+".")
+	v := f.verdict(guard.RuleScopeBlind, earliest(blind.since, inTurns.since))
+	v.Facts = slices.Concat(v.Facts, inTurns.facts, blind.facts)
+	if len(inTurns.names) > 0 {
+		v.Stages = append(v.Stages, Stage{Name: comesAndGoes, Title: fmt.Sprintf("%s: guard sees %s only now and then", f.Account.Name, inTurns.list()),
+			Lines: append([]string{spared}, inTurns.shown()...)})
 	}
-	v.Stages = []Stage{{Name: "blind", Title: fmt.Sprintf("%s: guard cannot see %s", f.Account.Name, list(names)), Lines: lines}}
+	if len(blind.names) > 0 {
+		v.Stages = append(v.Stages, Stage{Name: "blind", Title: fmt.Sprintf("%s: guard cannot see %s", f.Account.Name, blind.list()),
+			Lines: append([]string{"What is there is neither gone nor safe: limits that are known go on to apply."}, blind.shown()...)})
+	}
+	if len(blind.names) == 0 && len(back.names) > 0 {
+		v.Stages = append(v.Stages, Stage{Name: "back", Title: fmt.Sprintf("%s: guard sees %s again", f.Account.Name, back.list()), Lines: back.shown()})
+	}
 	out.Verdicts = []Verdict{v}
 	return out
 }
+
+// unseen reports an account of which no scope can be seen, for it does not answer or is
+// another one.
+func (f Facts) unseen() bool { return !f.Account.Failing.IsZero() || f.Account.Mismatch != "" }
+
+// scopes are some of which the same is told.
+type scopes struct {
+	names, lines []string
+	facts        []guard.Fact
+	since        time.Time
+}
+
+func (s *scopes) add(name string, since time.Time, line string, facts ...guard.Fact) {
+	s.names, s.lines, s.facts = append(s.names, name), append(s.lines, line+"."), append(s.facts, facts...)
+	s.since = earliest(s.since, since)
+}
+
+func (s *scopes) list() string { return list(slices.Sorted(slices.Values(s.names))) }
+
+// shown are the lines of at most ten.
+func (s *scopes) shown() []string { return s.lines[:min(len(s.lines), 10)] }
 
 func plural(k guard.Kind) string {
 	if k == "" {

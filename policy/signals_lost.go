@@ -19,7 +19,7 @@ func signalsLost(r Rules, f Facts) Outcome {
 		return Outcome{}
 	}
 	// Those that come and go are told twice, and then where they are away for longer.
-	if tell := a.Lost.Since.Add(max(lostAfter, outlasts(a.Lost))); f.At.Before(tell) {
+	if tell := a.Lost.Since.Add(max(lostAfter, outlasts(a.Lost.Usual()))); f.At.Before(tell) {
 		return Outcome{Next: tell}
 	}
 	v := f.verdict(guard.RuleSignalsLost, a.Lost.Since)

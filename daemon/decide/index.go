@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"hash/fnv"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -318,7 +319,7 @@ func (x *index) account(name string, a guard.AccountStatus, ok bool) {
 	s := x.add(name, name)
 	s.observed = ok
 	x.touch(name)
-	if seen := seen(a); x.accounts[name] != seen {
+	if seen := seen(a); !reflect.DeepEqual(x.accounts[name], seen) {
 		x.accounts[name] = seen
 		for key, s := range x.subjects {
 			if s.account == name {

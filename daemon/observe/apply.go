@@ -3,9 +3,11 @@ package observe
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"guard"
+	"guard/policy"
 	"guard/policy/presence"
 	"guard/store"
 )
@@ -250,6 +252,7 @@ func (r *round) status(ctx context.Context) (changed bool, err error) {
 		if a.Identity.ID == "" || a.Identity.ID == r.self.ID {
 			a.Identity = r.self
 		}
+		a.Outages = policy.Recovered(a.Outages, a.Failing, r.at.Wall)
 		a.Polled, a.Failing, a.Error, a.Mismatch, a.Twin = r.at.Wall, time.Time{}, "", "", ""
 		if err := tx.Accounts.Put(a); err != nil {
 			return err
@@ -264,6 +267,21 @@ func (r *round) status(ctx context.Context) (changed bool, err error) {
 			Text: a.Name + ": the credentials are the recorded account's again"})
 	})
 	return changed, err
+}
+
+// whole is a scope of which a list was complete.
+func whole(st guard.ScopeStatus, at guard.Instant) guard.ScopeStatus {
+	st.Outages = policy.Recovered(st.Outages, st.Failing, at.Wall)
+	st.Complete, st.Failing, st.Error = at.Wall, time.Time{}, ""
+	return st
+}
+
+func failing(st guard.ScopeStatus, at guard.Instant, err error) guard.ScopeStatus {
+	if st.Failing.IsZero() {
+		st.Failing = at.Wall
+	}
+	st.Error = clip(strings.TrimSpace(err.Error()))
+	return st
 }
 
 // hear keeps what the provider told of the time.

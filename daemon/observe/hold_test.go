@@ -132,3 +132,28 @@ func TestAReadingByIDIsNotHeld(t *testing.T) {
 		t.Errorf("not proven while the lists are held: %+v", o)
 	}
 }
+
+// What failed and is read again leaves an outage behind, if it lasted; a poll between two
+// adds none.
+func TestAnOutageIsKept(t *testing.T) {
+	b := newBench(t, func(s *fake.Script) {
+		s.Scopes = []string{"zone-a", "zone-b"}
+		s.Resources = []fake.Resource{{ID: "i-1", Scope: "zone-a"}, {ID: "i-2", Scope: "zone-b"}}
+		down := fake.Reply{Status: 503}
+		s.Faults = []fake.Fault{{Call: fake.CallList, Scope: "zone-b", From: 3 * time.Minute, For: 8 * time.Minute, Reply: down},
+			{Call: fake.CallAny, From: 20 * time.Minute, For: 9 * time.Minute, Reply: down},
+			{Call: fake.CallAny, From: 40 * time.Minute, For: 2 * time.Minute, Reply: down}}
+	})
+	b.once(time.Minute)
+	b.until(50 * time.Minute)
+	at := func(minute int) time.Time { return b.cloud.At(time.Duration(minute) * time.Minute).Wall }
+	if got := b.scope(guard.Instance, "zone-b").Outages; !slices.Equal(got, []guard.Outage{{From: at(3), Until: at(11)}}) {
+		t.Errorf("zone-b: %+v", got)
+	}
+	if got := b.scope(guard.Instance, "zone-a").Outages; len(got) > 0 {
+		t.Errorf("zone-a: %+v", got)
+	}
+	if got := b.status().Outages; !slices.Equal(got, []guard.Outage{{From: at(20), Until: at(29)}}) {
+		t.Errorf("the account: %+v", got)
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"guard"
@@ -284,8 +283,7 @@ func (r *round) take(results []providers.ScopeResult) {
 			continue
 		}
 		r.complete[key] = true
-		sc.status.Complete, sc.status.Failing, sc.status.Error = r.at.Wall, time.Time{}, ""
-		r.scopes = append(r.scopes, sc.status)
+		r.scopes = append(r.scopes, whole(sc.status, r.at))
 	}
 	for key, fresh := range listed {
 		if fresh.Live() {
@@ -488,12 +486,4 @@ func (r *round) await(id guard.ResourceID, o guard.Observed, j presence.Judgemen
 	if o.Gone == nil && !j.NextAt.IsZero() {
 		r.l.checks[id.Key()] = check{id: id, at: j.NextAt}
 	}
-}
-
-func failing(st guard.ScopeStatus, at guard.Instant, err error) guard.ScopeStatus {
-	if st.Failing.IsZero() {
-		st.Failing = at.Wall
-	}
-	st.Error = clip(strings.TrimSpace(err.Error()))
-	return st
 }
