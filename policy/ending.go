@@ -32,9 +32,6 @@ func Ends(r Rules, f Facts, o guard.Finding) Ending {
 	if o.Rule == guard.RuleEgressSpike && f.live() {
 		return Ending{Why: f.spikeEnds()}
 	}
-	if o.Rule == guard.RuleBalanceLow {
-		return f.balanceEnds(r)
-	}
 	if o.Rule == guard.RuleScopeBlind && f.account() && f.unseen() {
 		return Ending{Stays: r.Per[o.Rule].speaks(f)}
 	}
