@@ -85,6 +85,9 @@ type Egress struct {
 	// Odd are later readings that were not believed: a second one may show that they
 	// were right.
 	Odd map[string]Counter `json:"odd,omitzero"`
+	// Doubtful are jumps of counters over times in which nothing was read, oldest first, at
+	// rates that nothing around them shows: they are in none of the other numbers.
+	Doubtful []Jump `json:"doubtful,omitzero"`
 	// Spike is since when a finding about its traffic is open, as of the newest sample;
 	// zero: none is.
 	Spike time.Time `json:"spike,omitzero"`
@@ -108,6 +111,16 @@ type Counter struct {
 	// Still is since when it has stood exactly there, so that what it moves next may have
 	// been sent from then on; zero: since At.
 	Still time.Time `json:"still,omitzero"`
+}
+
+// Jump is what the counters of one interface moved (bytes) while nobody read them.
+type Jump struct {
+	// NIC is the interface; "": several jumps, kept as one.
+	NIC  string    `json:"nic,omitzero"`
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+	Sent uint64    `json:"sent,omitzero"`
+	In   uint64    `json:"in,omitzero"`
 }
 
 // Bytes are those of one stretch of time.

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -47,14 +48,17 @@ func (f *fold) counters(nics []guard.NICSample) {
 	same := told && sameBoot(f.rec.Boot, f.x.Boot)
 	booted := told && !same
 	last, odd := f.rec.Last, f.rec.Odd
-	f.rec.Odd = nil
+	f.rec.Odd = maps.Clone(odd)
 	if booted {
-		f.rec.Last = map[string]guard.Counter{}
+		for _, name := range slices.Sorted(maps.Keys(odd)) {
+			f.abandon(last[name], odd[name])
+		}
+		f.rec.Last, f.rec.Odd = map[string]guard.Counter{}, nil
 		f.rec.Resets++
 	}
 	for _, n := range nics {
 		was, seen := last[n.Name]
-		s := step{at: f.x.At, most: f.most(n), same: same}
+		s := step{at: f.x.At, most: f.most(n), hole: hole(f.x), same: same}
 		switch {
 		case booted:
 			s.from = guard.Counter{NICSample: guard.NICSample{Name: n.Name}, At: f.rec.At}
@@ -62,6 +66,9 @@ func (f *fold) counters(nics []guard.NICSample) {
 				s.before = &was
 			}
 		case !seen, another && (n.Tx < was.Tx || n.Rx < was.Rx):
+			if o, ok := odd[n.Name]; ok {
+				f.abandon(was, o)
+			}
 			f.first(n) // what another source counts may be another thing
 			continue
 		default:
@@ -72,6 +79,9 @@ func (f *fold) counters(nics []guard.NICSample) {
 		}
 		f.take(n, s)
 	}
+	if len(f.rec.Odd) == 0 {
+		f.rec.Odd = nil
+	}
 	if f.x.Boot != "" || another {
 		f.rec.Boot = f.x.Boot
 	}
@@ -79,6 +89,7 @@ func (f *fold) counters(nics []guard.NICSample) {
 
 // first takes the first reading of an interface, which counts nothing.
 func (f *fold) first(n guard.NICSample) {
+	delete(f.rec.Odd, n.Name)
 	if n.Tx > absurd || n.Rx > absurd {
 		f.rec.Dropped++
 		return
@@ -88,7 +99,7 @@ func (f *fold) first(n guard.NICSample) {
 
 // take books one interface's step, or keeps what it was and waits for a second reading.
 func (f *fold) take(n guard.NICSample, s step) {
-	if n.Tx == 0 && n.Rx == 0 && s.from.Tx|s.from.Rx > 0 {
+	if n.Tx == 0 && n.Rx == 0 && (s.from.Tx|s.from.Rx > 0 || s.odd != nil) {
 		return // a source that cannot read the counters tells 0 as well
 	}
 	s.shown, s.since = f.shown(), earlier(s.from.At, f.since)
@@ -104,13 +115,16 @@ func (f *fold) take(n guard.NICSample, s step) {
 		if f.rec.Odd == nil {
 			f.rec.Odd = map[string]guard.Counter{}
 		}
-		f.rec.Odd[n.Name] = guard.Counter{NICSample: n, At: f.x.At.UTC()}
+		if max(n.Tx, n.Rx) <= absurd { // nothing can agree with what is
+			f.rec.Odd[n.Name] = guard.Counter{NICSample: n, At: f.x.At.UTC()}
+		}
 		if s.since.Before(s.from.At) {
 			s.from.Still = s.since // for when it is believed
 		}
 		f.rec.Last[n.Name] = s.from
 		return
 	}
+	delete(f.rec.Odd, n.Name)
 	f.rec.Resets += tx.resets | rx.resets
 	f.rec.Wraps += tx.wraps + rx.wraps
 	now := guard.Counter{NICSample: n, At: f.x.At.UTC()}
@@ -122,7 +136,12 @@ func (f *fold) take(n guard.NICSample, s step) {
 			now.Still = s.from.Still
 		}
 	}
-	f.book(s.since, tx.bytes, rx.bytes)
+	f.book(tx.from, f.x.At, tx.bytes, 0)
+	f.book(rx.from, f.x.At, 0, rx.bytes)
+	if tx.jump|rx.jump > 0 {
+		f.doubt(guard.Jump{NIC: n.Name, From: s.since.UTC(), To: s.odd.At, Sent: tx.jump, In: rx.jump})
+	}
+	f.confirm(n.Name, tx, rx)
 	f.rec.Last[n.Name] = now
 }
 

@@ -15,10 +15,9 @@ const (
 	months = 13
 )
 
-// book counts bytes that were sent and received evenly from a time until the sample.
-func (f *fold) book(from time.Time, sent, in uint64) {
-	to := f.x.At.UTC()
-	from = from.UTC()
+// book counts bytes that were sent and received evenly from a time until another.
+func (f *fold) book(from, to time.Time, sent, in uint64) {
+	from, to = from.UTC(), to.UTC()
 	f.rec.Sent, f.rec.Received = sum(f.rec.Sent, sent), sum(f.rec.Received, in)
 	s := stretch{from: from, to: to, sent: sent, in: in}
 	f.rec.Buckets = s.over(f.rec.Buckets, to.Add(-day), byLength(bucket))

@@ -48,6 +48,7 @@ func Fold(rec guard.Egress, x guard.Sample, o Options) guard.Egress {
 		return rec
 	}
 	rec.Buckets, rec.Hours, rec.Months = slices.Clone(rec.Buckets), slices.Clone(rec.Hours), slices.Clone(rec.Months)
+	rec.Doubtful = slices.Clone(rec.Doubtful)
 	f := &fold{rec: &rec, x: x, since: x.At}
 	if gap := o.At.Sub(rec.Heard); !o.At.IsZero() && !rec.Heard.IsZero() && gap > x.At.Sub(rec.At)+late {
 		f.since = x.At.Add(-gap)
@@ -117,7 +118,7 @@ func (f *fold) rates() {
 	} else {
 		span = min(span, f.x.At.Sub(f.rec.At))
 	}
-	f.book(f.x.At.Add(-span), f.rate(f.x.Tx, span), f.rate(f.x.Rx, span))
+	f.book(f.x.At.Add(-span), f.x.At, f.rate(f.x.Tx, span), f.rate(f.x.Rx, span))
 }
 
 func (f *fold) rate(g guard.Gauge, span time.Duration) uint64 {

@@ -28,11 +28,16 @@ type step struct {
 	// most is what the line carries, and shown what it has been seen to carry, in bytes
 	// a second.
 	most, shown float64
+	// hole is how long nothing may be read before a jump is one over a hole.
+	hole time.Duration
 }
 
 // moved is what a counter did in a step.
 type moved struct {
-	bytes         uint64
+	bytes uint64
+	from  time.Time // since when they may have been sent
+	// jump is what it moved before that, over a hole, and is in doubt.
+	jump          uint64
 	stands        uint64 // what it is to be counted on from
 	resets, wraps int
 	// doubt: a second reading has to agree first. wrong: no line carries that much.
@@ -44,13 +49,13 @@ func (s step) move(bits int, a, b uint64, pick func(guard.Counter) uint64) moved
 	if b > absurd {
 		return moved{doubt: true, wrong: true}
 	}
-	m := moved{stands: b}
+	m := moved{stands: b, from: s.since}
 	switch {
 	case b >= a:
 		m.bytes = b - a
 	case b == 0:
 		// Not told, or begun anew: then it is soon above 0, and below what it was.
-		return moved{stands: a}
+		return moved{stands: a, from: s.since}
 	case s.wraps(bits, a, b):
 		m.bytes, m.wraps = b+1<<32-a, 1
 	case b >= a/2:
@@ -66,10 +71,9 @@ func (s step) move(bits int, a, b uint64, pick func(guard.Counter) uint64) moved
 	default:
 		m.bytes, m.resets = b, 1
 	}
-	switch took := s.at.Sub(s.from.At); {
+	switch {
 	case carries(s.most, m.bytes, s.at.Sub(s.since)):
-		m.doubt = !carries(max(fast, 2*s.shown), m.bytes, took) && !(s.odd != nil && b >= pick(*s.odd))
-		return m
+		return s.judge(m, b, pick)
 	case s.before != nil && b >= pick(*s.before) && carries(s.most, b-pick(*s.before), s.at.Sub(s.before.At)):
 		m.bytes = b - pick(*s.before) // another boot was told, and there was none
 		return m
@@ -81,7 +85,7 @@ func (s step) move(bits int, a, b uint64, pick func(guard.Counter) uint64) moved
 // there the time before, too, it counts on from that.
 func (s step) elsewhere(b uint64, pick func(guard.Counter) uint64) moved {
 	if s.odd != nil && b >= pick(*s.odd) && carries(s.most, b-pick(*s.odd), s.at.Sub(s.odd.At)) {
-		return moved{bytes: b - pick(*s.odd), stands: b}
+		return moved{bytes: b - pick(*s.odd), stands: b, from: s.since}
 	}
 	return moved{doubt: true, wrong: true}
 }
