@@ -275,7 +275,8 @@ func TestFaultyProbe(t *testing.T) {
 }
 
 // TestSignalFallsSilent: a signal that was told and is told no more makes the quiet
-// unknown; after an hour it counts as one that nobody tells.
+// unknown, so that nobody takes a box that compiles, or serves, for one that rests. After
+// a day, or in another boot, it counts as one that nobody tells.
 func TestSignalFallsSilent(t *testing.T) {
 	for name, c := range map[string]change{
 		"cpu":       func(x *guard.Sample) { x.CPUCores = guard.Gauge{} },
@@ -287,10 +288,16 @@ func TestSignalFallsSilent(t *testing.T) {
 		f := newFeed(t).give(30*time.Minute).give(10*time.Minute, c).quietFor(30 * time.Minute)
 		f.is(name, f.s.Doubts, []string{name + " is not told any more"}).is("gpus", f.s.GPUsQuiet.Seen, 40*time.Minute)
 		f.is("lost", f.s.Lost.Why, name+" is not told any more").is("untold", f.s.Untold(), []string(nil))
+		f.give(23*time.Hour, c).is("fresh", f.s.Fresh(f.at), false).is("untold", f.s.Untold(), []string(nil))
+		back, booted := *f, *f
+		back.give(10*time.Minute).quietFor(10*time.Minute).is("lost", back.s.Lost.On(), false)
+		booted.give(10*time.Minute, c, func(x *guard.Sample) { x.Boot = "b2" }).quietFor(10 * time.Minute)
 		f.give(80*time.Minute, c).quietFor(30 * time.Minute) // the last half hour, anew
-		f.is("untold", f.s.Untold(), []string{name})
-		if name == "processes" || name == "memory" {
-			f.is("sort", f.s.Sort, Blind)
+		for _, s := range []State{f.s, booted.s} {
+			f.is("untold", s.Untold(), []string{name})
+			if name == "processes" || name == "memory" {
+				f.is("sort", s.Sort, Blind)
+			}
 		}
 	}
 }

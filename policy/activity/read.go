@@ -35,9 +35,11 @@ const (
 
 var signalNames = [signals]string{"cpu", "net", "disk", "processes", "memory", "power"}
 
-// forget is after how long a signal that is told no more counts as never told: until
-// then samples without it are not known to be quiet.
-const forget = time.Hour
+// forget is after how long a signal that is told no more counts as one that nobody tells
+// there. Until then samples without it are not known to be quiet: a box that compiles for
+// hours looks empty where its monitor has lost nothing but the CPU. Another boot and
+// another source begin anew, so that one which was replaced need not be waited for.
+const forget = 24 * time.Hour
 
 // How young a person's input and a job's heartbeat must be to count as work.
 const (
@@ -61,7 +63,7 @@ type reading struct {
 	// does, although perhaps not just now.
 	other string
 	goes  bool
-	// silent: a signal that was told lately is not.
+	// silent: a signal that was told in this boot is not; see forget.
 	silent bool
 	// recalled: its source did not answer then, and tells it only now.
 	recalled bool

@@ -332,7 +332,7 @@ func (s State) summed() bool {
 	return len(s.GPUs) > 0
 }
 
-// Untold are the signals that nobody has told for an hour, of "cpu", "net", "disk",
+// Untold are the signals that nobody has told for a day, of "cpu", "net", "disk",
 // "processes", "memory" and "power": what they would show of work goes unseen.
 func (s State) Untold() []string {
 	var out []string

@@ -6,7 +6,7 @@
 // A sample shows work, rest, or neither. Any GPU that works, power or memory that moves,
 // a core, the network or the disk that goes on, a person or a job is work, and ends what
 // was idle. Rest is only what is told of every GPU and of every signal that was told
-// within the hour before. All else (garbage, a frozen exporter, numbers that contradict
+// within the day before, in this boot and by this source. All else (garbage, a frozen exporter, numbers that contradict
 // each other, a GPU that is missing) is not known, and what is not known is not idle: it
 // neither ends a quiet window nor counts in it, but for a power that only work draws,
 // which ends it.
