@@ -71,7 +71,7 @@ func (d *drawer) reply(call string) fake.Reply {
 	case write:
 		return fake.Reply{AcceptedIgnored: true}
 	case call == fake.CallSignals && n >= 13:
-		return fake.Reply{NullFields: pick(d.dice, "null", []string{"gpu_util"}, []string{"at"}, []string{"gpu_util", "gpu_mem_mib"})}
+		return fake.Reply{NullFields: pick(d.dice, "null", []string{"gpu_util"}, []string{"at"}, []string{"gpu_util", "gpu_mem_mib"}, []string{"cpu_cores"}, []string{"processes"})}
 	case call == fake.CallIdentity || call == fake.CallProtection || call == fake.CallAny:
 		return fake.Reply{Status: 503}
 	case n == 12:

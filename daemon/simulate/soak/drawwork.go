@@ -46,9 +46,10 @@ var (
 	}
 )
 
-// jump is where a network counter stands that no line could have brought there: that
-// of another interface.
-const jump = 9_000_000_000_000_000
+// jump is where a network counter stands that its traffic has not brought there: that of
+// another interface. No line moves as much between two readings, but one does over a hole
+// of a quarter of an hour.
+const jump = 9_000_000_000_000
 
 // kit is how a box is watched.
 type kit struct {
