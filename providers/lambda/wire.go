@@ -1,0 +1,128 @@
+package lambda
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"guard"
+	"guard/providers"
+)
+
+// What is kept of texts from outside, in characters.
+const (
+	maxID   = 128
+	maxName = 256
+	maxWord = 64
+)
+
+// The paths. The list of file systems and the deletion of one are spelled differently
+// (description).
+var (
+	instancesPath   = []string{"api", "v1", "instances"}
+	terminatePath   = []string{"api", "v1", "instance-operations", "terminate"}
+	fileSystemsPath = []string{"api", "v1", "file-systems"}
+	deletePath      = []string{"api", "v1", "filesystems"}
+)
+
+// kindOf is what the code of a refusal says beyond its status (description, the ApiErrors);
+// nil where that is nothing. A 404 without the API's own word for it is no answer of the
+// API.
+func kindOf(status int, body []byte) error {
+	var reply struct {
+		Error struct {
+			Code providers.Field `json:"code"`
+		} `json:"error"`
+	}
+	_ = json.Unmarshal(body, &reply) // then there is no code
+	code := reply.Error.Code.Text(maxName)
+	switch {
+	case status == http.StatusNotFound || status == http.StatusGone:
+		if code != "global/object-does-not-exist" {
+			return guard.ErrBadReply
+		}
+	case status == http.StatusForbidden && code == "global/account-inactive":
+		return guard.ErrRefused
+	case providers.KindOf(status) != guard.ErrInvalid:
+	case code == "filesystems/filesystem-in-use":
+		return guard.ErrConflict
+	case strings.HasPrefix(code, "provider/"): // of whoever is behind Lambda
+		return guard.ErrUnavailable
+	}
+	return nil
+}
+
+func isAbsent(err error) bool { return errors.Is(err, guard.ErrNotFound) }
+
+// over reports whether an error ends a reading at once: a wait that was asked for, or that
+// nobody waits any more.
+func over(err error) bool {
+	_, wait := guard.RetryAfter(err)
+	return wait || errors.Is(err, guard.ErrThrottled) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// data reads what a reply is about.
+func (p *Provider) data(ctx context.Context, path ...string) (providers.Field, error) {
+	var reply struct {
+		Data providers.Field `json:"data"`
+	}
+	err := p.api.Get(ctx, &reply, nil, path...)
+	return reply.Data, err
+}
+
+// list reads the records of a list. Records that are none are left out, and then there is
+// an error beside the others. Fields that are left out of T are never kept: an instance's
+// jupyter_token and jupyter_url let in whoever has them.
+func list[T interface{ key() (string, bool) }](ctx context.Context, p *Provider, path ...string) ([]T, error) {
+	data, err := p.data(ctx, path...)
+	if err != nil {
+		return nil, err
+	}
+	var raw []providers.Field
+	if !data.Into(&raw) {
+		return nil, fmt.Errorf("%w: the reply has no list in it", guard.ErrBadReply)
+	}
+	out := make([]T, 0, len(raw))
+	for _, b := range raw {
+		var x T
+		if !b.Into(&x) {
+			continue
+		}
+		if _, ok := x.key(); ok {
+			out = append(out, x)
+		}
+	}
+	if wrong := len(raw) - len(out); wrong > 0 {
+		return out, fmt.Errorf("%w: %d of %d entries have no usable ID, so the list does not count as complete", guard.ErrBadReply, wrong, len(raw))
+	}
+	return out, nil
+}
+
+// readInstance reads one instance.
+func (p *Provider) readInstance(ctx context.Context, id string) (instance, error) {
+	data, err := p.data(ctx, append(slices.Clone(instancesPath), id)...)
+	if err != nil {
+		return instance{}, err
+	}
+	var x instance
+	data.Into(&x) // else it has no ID
+	switch got, ok := x.key(); {
+	case !ok:
+		return instance{}, fmt.Errorf("%w: the answer names nothing, neither there nor absent", guard.ErrBadReply)
+	case got != id:
+		return instance{}, fmt.Errorf("%w: the answer is about another thing", guard.ErrBadReply)
+	}
+	return x, nil
+}
+
+// says puts what was asked for before an error.
+func says(verb string, id guard.ResourceID, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", verb, id, err)
+}
