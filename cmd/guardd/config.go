@@ -14,6 +14,7 @@ import (
 	"guard/daemon/notify/slack"
 	"guard/providers"
 	"guard/providers/aws"
+	"guard/providers/lambda"
 	"guard/providers/runpod"
 	"guard/providers/signals/prometheus"
 	"guard/providers/signals/ssh"
@@ -26,6 +27,7 @@ var (
 	sections = &configs.Decoders{
 		Providers: map[string]configs.SectionDecoder{
 			aws.Kind:    configs.SectionOf(aws.Config{}),
+			lambda.Kind: configs.SectionOf(lambda.Config{}),
 			runpod.Kind: configs.SectionOf(runpod.Config{}),
 		},
 		Sources: map[string]configs.SectionDecoder{
@@ -36,10 +38,12 @@ var (
 	}
 	factories = map[string]daemon.Factory{
 		aws.Kind:    newAWS,
+		lambda.Kind: newLambda,
 		runpod.Kind: newRunPod,
 	}
 	unconfigured = map[string]providers.Provider{
 		aws.Kind:    &aws.Provider{},
+		lambda.Kind: &lambda.Provider{},
 		runpod.Kind: &runpod.Provider{},
 	}
 )
@@ -50,6 +54,14 @@ func newAWS(ctx context.Context, a configs.Account) (providers.Provider, error) 
 		return nil, fmt.Errorf("%w: the aws section was not decoded", guard.ErrInvalid)
 	}
 	return aws.New(ctx, aws.Options{Name: a.Name, Config: section, Book: a.Book})
+}
+
+func newLambda(_ context.Context, a configs.Account) (providers.Provider, error) {
+	section, ok := a.Section.(lambda.Config)
+	if !ok {
+		return nil, fmt.Errorf("%w: the lambda section was not decoded", guard.ErrInvalid)
+	}
+	return lambda.New(lambda.Options{Name: a.Name, Config: section, Book: a.Book})
 }
 
 func newRunPod(_ context.Context, a configs.Account) (providers.Provider, error) {

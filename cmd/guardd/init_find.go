@@ -15,6 +15,7 @@ import (
 	"guard/configs"
 	"guard/providers"
 	"guard/providers/aws"
+	"guard/providers/lambda"
 	"guard/providers/runpod"
 )
 
@@ -34,11 +35,19 @@ type finder struct {
 	find     func(ctx context.Context, env func(string) (string, bool)) []candidate
 }
 
-var finders = []finder{{aws.Kind, findAWS}, {runpod.Kind, findRunPod}}
+var finders = []finder{{aws.Kind, findAWS}, {lambda.Kind, findLambda}, {runpod.Kind, findRunPod}}
 
 func findAWS(ctx context.Context, env func(string) (string, bool)) []candidate {
 	var out []candidate
 	for _, f := range aws.Find(ctx, env) {
+		out = append(out, candidate{name: f.Name, source: f.Source, section: f.Section, note: f.Note})
+	}
+	return out
+}
+
+func findLambda(_ context.Context, env func(string) (string, bool)) []candidate {
+	var out []candidate
+	for _, f := range lambda.Find(env) {
 		out = append(out, candidate{name: f.Name, source: f.Source, section: f.Section, note: f.Note})
 	}
 	return out
