@@ -1,0 +1,127 @@
+package autodl
+
+import (
+	"context"
+	"fmt"
+
+	"guard"
+)
+
+// bySelf is up to how many Pro instances are each read by ID before they are looked for in a
+// listing; of more, only those are that no listing has.
+const bySelf = 4
+
+// Get implements providers.Provider. A Pro instance is known by ID as little more than a word:
+// what it is stands in the listing, one call for each hundred. That it is not there is for the
+// read by ID alone to say. A container is one call, and two where it is gone.
+func (p *Provider) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup {
+	g := &getting{p: p, done: map[string]guard.Lookup{}}
+	pros := map[string]bool{}
+	for _, id := range ids {
+		if _, _, ok := containerOf(id.ID); id.Kind == guard.Instance && !ok {
+			pros[id.ID] = true
+		}
+	}
+	g.many = len(pros) > bySelf
+	out := make([]guard.Lookup, len(ids))
+	for i, id := range ids {
+		look, known := g.done[id.Key()]
+		if !known {
+			look = g.one(ctx, id)
+			g.done[id.Key()] = look
+		}
+		look.ID = id
+		out[i] = look
+	}
+	return out
+}
+
+// getting is one Get.
+type getting struct {
+	p    *Provider
+	many bool
+	done map[string]guard.Lookup // by the key of the ID
+	stop error                   // after which nothing is asked any more
+
+	listed  bool
+	all     map[string]instance
+	listErr error
+}
+
+// one reads one thing by its ID.
+func (g *getting) one(ctx context.Context, id guard.ResourceID) guard.Lookup {
+	r, err := guard.Resource{}, g.stop
+	if err == nil {
+		r, err = g.read(ctx, id)
+	}
+	if over(err) {
+		g.stop = err
+	}
+	switch {
+	case err == nil:
+		return guard.Lookup{Verdict: guard.VerdictFound, Resource: r}
+	case isAbsent(err):
+		return guard.Lookup{Verdict: guard.VerdictAbsent}
+	}
+	return guard.Lookup{Verdict: guard.VerdictUnknown, Err: g.p.says("read", id, err)}
+}
+
+func (g *getting) read(ctx context.Context, id guard.ResourceID) (guard.Resource, error) {
+	if id.Kind != guard.Instance {
+		return guard.Resource{}, fmt.Errorf("%w: AutoDL has no %s", guard.ErrUnsupported, id.Kind)
+	}
+	if deployment, container, ok := containerOf(id.ID); ok {
+		return g.p.readContainer(ctx, deployment, container)
+	}
+	if g.many {
+		g.list(ctx)
+		if x, ok := g.all[id.ID]; ok {
+			return g.found(ctx, x)
+		}
+	}
+	if _, err := g.p.status(ctx, id.ID); err != nil {
+		return guard.Resource{}, err
+	}
+	g.list(ctx)
+	if x, ok := g.all[id.ID]; ok {
+		return g.found(ctx, x)
+	}
+	if g.listErr != nil {
+		return guard.Resource{}, g.listErr
+	}
+	return guard.Resource{}, fmt.Errorf("%w: it has a status, and is in no list", guard.ErrBadReply)
+}
+
+func (g *getting) found(ctx context.Context, x instance) (guard.Resource, error) {
+	g.p.learn(ctx, []instance{x})
+	return g.p.instance(x), nil
+}
+
+// list reads the listing, once. What it has counts, however it ends.
+func (g *getting) list(ctx context.Context) {
+	if g.listed {
+		return
+	}
+	g.listed, g.all = true, map[string]instance{}
+	all, err := g.p.all(ctx)
+	for _, x := range all {
+		id, _ := x.key()
+		g.all[id] = x
+	}
+	g.listErr = err
+}
+
+// status reads the state of one Pro instance.
+func (p *Provider) status(ctx context.Context, id string) (guard.State, error) {
+	if id == "" {
+		return "", fmt.Errorf("%w: an instance has an ID", guard.ErrInvalid)
+	}
+	data, err := p.about(ctx, id, statusPath)
+	if err != nil {
+		return "", err
+	}
+	if data.Text(maxWord) == "" {
+		return "", fmt.Errorf("%w: the answer has no status in it", guard.ErrBadReply)
+	}
+	return stateOf(data), nil
+}
