@@ -13,6 +13,7 @@ import (
 	notifylog "guard/daemon/notify/log"
 	"guard/daemon/notify/slack"
 	"guard/providers"
+	"guard/providers/autodl"
 	"guard/providers/aws"
 	"guard/providers/lambda"
 	"guard/providers/runpod"
@@ -26,6 +27,7 @@ import (
 var (
 	sections = &configs.Decoders{
 		Providers: map[string]configs.SectionDecoder{
+			autodl.Kind: configs.SectionOf(autodl.Config{}),
 			aws.Kind:    configs.SectionOf(aws.Config{}),
 			lambda.Kind: configs.SectionOf(lambda.Config{}),
 			runpod.Kind: configs.SectionOf(runpod.Config{}),
@@ -37,11 +39,13 @@ var (
 		},
 	}
 	factories = map[string]daemon.Factory{
+		autodl.Kind: newAutoDL,
 		aws.Kind:    newAWS,
 		lambda.Kind: newLambda,
 		runpod.Kind: newRunPod,
 	}
 	unconfigured = map[string]providers.Provider{
+		autodl.Kind: &autodl.Provider{},
 		aws.Kind:    &aws.Provider{},
 		lambda.Kind: &lambda.Provider{},
 		runpod.Kind: &runpod.Provider{},
@@ -62,6 +66,14 @@ func newLambda(_ context.Context, a configs.Account) (providers.Provider, error)
 		return nil, fmt.Errorf("%w: the lambda section was not decoded", guard.ErrInvalid)
 	}
 	return lambda.New(lambda.Options{Name: a.Name, Config: section, Book: a.Book})
+}
+
+func newAutoDL(_ context.Context, a configs.Account) (providers.Provider, error) {
+	section, ok := a.Section.(autodl.Config)
+	if !ok {
+		return nil, fmt.Errorf("%w: the autodl section was not decoded", guard.ErrInvalid)
+	}
+	return autodl.New(autodl.Options{Name: a.Name, Config: section, Book: a.Book})
 }
 
 func newRunPod(_ context.Context, a configs.Account) (providers.Provider, error) {

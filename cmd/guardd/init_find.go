@@ -14,6 +14,7 @@ import (
 	"guard"
 	"guard/configs"
 	"guard/providers"
+	"guard/providers/autodl"
 	"guard/providers/aws"
 	"guard/providers/lambda"
 	"guard/providers/runpod"
@@ -35,7 +36,7 @@ type finder struct {
 	find     func(ctx context.Context, env func(string) (string, bool)) []candidate
 }
 
-var finders = []finder{{aws.Kind, findAWS}, {lambda.Kind, findLambda}, {runpod.Kind, findRunPod}}
+var finders = []finder{{autodl.Kind, findAutoDL}, {aws.Kind, findAWS}, {lambda.Kind, findLambda}, {runpod.Kind, findRunPod}}
 
 func findAWS(ctx context.Context, env func(string) (string, bool)) []candidate {
 	var out []candidate
@@ -48,6 +49,14 @@ func findAWS(ctx context.Context, env func(string) (string, bool)) []candidate {
 func findLambda(_ context.Context, env func(string) (string, bool)) []candidate {
 	var out []candidate
 	for _, f := range lambda.Find(env) {
+		out = append(out, candidate{name: f.Name, source: f.Source, section: f.Section, note: f.Note})
+	}
+	return out
+}
+
+func findAutoDL(_ context.Context, env func(string) (string, bool)) []candidate {
+	var out []candidate
+	for _, f := range autodl.Find(env) {
 		out = append(out, candidate{name: f.Name, source: f.Source, section: f.Section, note: f.Note})
 	}
 	return out

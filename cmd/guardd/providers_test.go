@@ -83,7 +83,7 @@ func TestProviders(t *testing.T) {
 	if status := run(t.Context(), &out, &out, "providers", "aws", "-o", "json"); status != exitRight || json.Unmarshal(out.Bytes(), &all) != nil || len(all) != 1 || all[0].Truths.Minimum != time.Minute || !all[0].Can.Tags || all[0].Can.Balance {
 		t.Errorf("%s", out.String())
 	}
-	for line, says := range map[string]string{"providers nobody": `no provider is called "nobody": there are aws`, "providers a b": "one provider, not 2", "providers -o xml": "write -o table, -o json or -o markdown"} {
+	for line, says := range map[string]string{"providers nobody": `no provider is called "nobody": there are`, "providers a b": "one provider, not 2", "providers -o xml": "write -o table, -o json or -o markdown"} {
 		out.Reset()
 		if status := run(t.Context(), &out, &out, strings.Fields(line)...); status != exitUsage || !strings.Contains(out.String(), says) {
 			t.Errorf("%s: %d %s", line, status, out.String())
