@@ -1,0 +1,247 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"guard"
+	"guard/providers"
+	"guard/providers/providertest"
+)
+
+// hello is what a program's first lines do.
+const hello = `#!/bin/sh
+read line
+echo '{"v":1,"id":1,"result":{"calls":["identity","list","get","release"],"truths":{"immutable_ids":true}}}'
+`
+
+// program is an account behind a shell script.
+func program(t testing.TB, script string, change func(*Config)) *Provider {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "plugin.sh")
+	if err := os.WriteFile(file, []byte(script), 0o700); err != nil { //nolint:gosec // it must be executable
+		t.Fatal(err)
+	}
+	c := Config{Command: []string{file}, Timeout: 10 * time.Second}
+	if change != nil {
+		change(&c)
+	}
+	all := &Programs{}
+	t.Cleanup(all.Close)
+	p, err := New(Options{Name: "box", Config: c, Programs: all})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// brief has the time of a call that is not answered.
+func brief(c *Config) { c.Timeout = 300 * time.Millisecond }
+
+var (
+	list    = func(ctx context.Context, p *Provider) error { return listed(ctx, p).Err }
+	release = func(ctx context.Context, p *Provider) error {
+		return p.Release(ctx, guard.ResourceID{Account: "box", Kind: guard.Instance, Scope: "global", ID: "i-1"}, providers.ReleaseOptions{})
+	}
+)
+
+func listed(ctx context.Context, p *Provider) providers.ScopeResult {
+	inv, err := p.List(ctx, providers.Query{Kinds: []guard.Kind{guard.Instance}})
+	if err != nil || len(inv.Results) != 1 {
+		return providers.ScopeResult{Err: err}
+	}
+	return inv.Results[0]
+}
+
+// TestPrograms that do not do what they should: each is a clear word, within the call's
+// time and little memory, and a release that got through to one is never taken for done.
+func TestPrograms(t *testing.T) {
+	for name, tt := range map[string]struct {
+		script string
+		want   string
+		kind   error
+		open   bool // a release may have been done
+	}{
+		"exits":                {hello + "read line; exit 3", "ended without an answer (exit status 3)", guard.ErrUnavailable, true},
+		"exits at once":        {"#!/bin/sh\nexit 4", "ended without an answer (exit status 4)", guard.ErrUnavailable, false},
+		"is killed":            {hello + "read line; kill -9 $$", "ended without an answer (signal: killed)", guard.ErrUnavailable, true},
+		"ends in the middle":   {hello + `read line; printf '{"v":1,"id":2,"resu'`, "ended in the middle of an answer", guard.ErrUnavailable, true},
+		"hangs":                {hello + "read line; sleep 600", "no answer within 300ms", guard.ErrUnavailable, true},
+		"hangs at once":        {"#!/bin/sh\nsleep 600", "no answer within 300ms", guard.ErrUnavailable, false},
+		"reads nothing":        {hello + "exec sleep 600", "no answer within 300ms", guard.ErrUnavailable, true},
+		"forks and exits":      {hello + "read line; sleep 600 & exit 0", "no answer within 300ms", guard.ErrUnavailable, true},
+		"prints garbage":       {hello + "read line; echo Traceback: boom", "no reply in JSON", guard.ErrBadReply, true},
+		"prints a log":         {hello + "read line; echo; echo", "no reply in JSON", guard.ErrBadReply, true},
+		"prints a gigabyte":    {hello + "read line; yes aaaaaaaaaaaaaaaaaaaaaaaa | tr -d '\\n'", "longer than 16 MiB", guard.ErrBadReply, true},
+		"prints many lines":    {hello + "read line; yes", "no reply in JSON", guard.ErrBadReply, true},
+		"prints nothing":       {hello + "read line; echo null", "no reply in JSON", guard.ErrBadReply, true},
+		"answers another":      {hello + `read line; echo '{"v":1,"id":7,"result":{}}'`, "another request", guard.ErrBadReply, true},
+		"answers too early":    {hello + `echo '{"v":1,"id":1,"result":{}}'; read line`, "another request", guard.ErrBadReply, true},
+		"answers in words":     {hello + `read line; echo '{"v":1,"id":"2","result":{}}'`, "another request", guard.ErrBadReply, true},
+		"speaks version 2":     {hello + `read line; echo '{"v":2,"id":2,"result":{}}'`, "version 2 of the protocol, and guard speaks version 1", guard.ErrBadReply, true},
+		"has no version":       {hello + `read line; echo '{"id":2,"result":{}}'`, "no version of the protocol", guard.ErrBadReply, true},
+		"says yes and no":      {hello + `read line; echo '{"v":1,"id":2,"result":{},"error":{"kind":"invalid"}}'; read line`, "both a result and an error", guard.ErrBadReply, true},
+		"says neither":         {hello + `read line; echo '{"v":1,"id":2}'; read line`, "neither a result nor an error", guard.ErrBadReply, true},
+		"has another kind":     {hello + `read line; echo '{"v":1,"id":2,"error":{"kind":"oops"}}'; read line`, "no kind that the protocol has", guard.ErrBadReply, true},
+		"fails":                {hello + `read line; echo '{"v":1,"id":2,"error":{"kind":"permission"}}'; read line`, "credentials may not", guard.ErrPermission, false},
+		"says nothing of it":   {hello + `read line; echo '{"v":1,"id":2,"result":{}}'; read line`, "", guard.ErrBadReply, true},
+		"cannot list":          {"#!/bin/sh\nread line; echo '{\"v\":1,\"id\":1,\"result\":{\"calls\":[\"identity\"]}}'; read line", `no call "list"`, guard.ErrBadReply, false},
+		"refuses hello":        {"#!/bin/sh\nread line; echo '{\"v\":1,\"id\":1,\"error\":{\"kind\":\"unsupported\"}}'; read line", "cannot do that", guard.ErrUnsupported, false},
+		"is no program":        {"x", "cannot be started: it is no program", guard.ErrUnavailable, false},
+		"has no interpreter":   {"#!/nowhere/sh\n", "cannot be started: there is no such file", guard.ErrUnavailable, false},
+		"floods its stderr":    {hello + "read line; yes secret-of-mine >&2", "no answer within 300ms", guard.ErrUnavailable, true},
+		"grumbles and exits":   {hello + "read line; echo secret-of-mine >&2; exit 1", "wrote 15 bytes to its standard error", guard.ErrUnavailable, true},
+		"prints what it knows": {hello + "read line; echo secret-of-mine", "no reply in JSON", guard.ErrBadReply, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for call, ask := range map[string]func(context.Context, *Provider) error{"list": list, "release": release} {
+				p := program(t, tt.script, brief)
+				begun := time.Now()
+				err := ask(t.Context(), p)
+				if took := time.Since(begun); took > 30*time.Second {
+					t.Errorf("%s took %s", call, took)
+				}
+				if !errors.Is(err, tt.kind) || !strings.Contains(fmt.Sprint(err), tt.want) || strings.Contains(fmt.Sprint(err), "secret-of-mine") {
+					t.Errorf("%s: %v; want %v: %s", call, err, tt.kind, tt.want)
+				}
+				if call == "release" && errors.Is(err, guard.ErrUncertain) != tt.open {
+					t.Errorf("release: %v, want open %t", err, tt.open)
+				}
+			}
+		})
+	}
+}
+
+// TestEnds: with a program goes all that it has started, on a time-out and at guardd's end,
+// and nobody is left to be waited for.
+func TestEnds(t *testing.T) {
+	dir := t.TempDir()
+	script := hello + `sh -c 'echo $$ > ` + dir + `/child; exec sleep 600' &
+echo $$ > ` + dir + `/self
+read line
+sleep 600`
+	p := program(t, script, brief)
+	if err := list(t.Context(), p); !errors.Is(err, guard.ErrUnavailable) {
+		t.Fatal(err)
+	}
+	allGone(t, dir)
+
+	p = program(t, script, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for range 500 {
+			if _, err := os.Stat(dir + "/child"); err == nil {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		cancel()
+	}()
+	if err := list(ctx, p); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	allGone(t, dir)
+
+	p = program(t, script, nil)
+	if _, err := p.hello(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 500 {
+		if _, err := os.Stat(dir + "/child"); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	p.all.Close()
+	allGone(t, dir)
+	if err := list(t.Context(), p); !errors.Is(err, guard.ErrUnavailable) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// allGone sees that the processes whose numbers are in files are gone, and forgets them.
+func allGone(t *testing.T, dir string) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("process groups are Linux's here")
+	}
+	for _, name := range []string{"self", "child"} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		os.Remove(filepath.Join(dir, name))
+		pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for tried := 0; ; tried++ {
+			state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+			if err != nil || name == "child" && strings.Contains(string(state), ") Z ") && syscall.Kill(pid, 0) == nil {
+				break // a grandchild is somebody else's to wait for
+			}
+			if tried == 500 {
+				t.Fatalf("%s, %d, is still there: %s", name, pid, state)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+}
+
+// TestStartsAgain: a program that ended is started again, at once for the first time, and
+// then after a while.
+func TestStartsAgain(t *testing.T) {
+	dir := t.TempDir()
+	count := `echo >> ` + dir + "/starts\n"
+	good := `read line; echo '{"v":1,"id":2,"result":{"resources":[],"complete":true}}'`
+	p := program(t, hello+count+"[ $(wc -l < "+dir+"/starts) = 2 ] || exit 1\n"+good+"\n", nil)
+	at := guard.Instant{Wall: time.Date(2026, 3, 6, 10, 0, 0, 0, time.UTC), Elapsed: time.Hour}
+	ctx := func() context.Context { return guard.WithInstant(t.Context(), at) }
+	if err := list(ctx(), p); err != nil {
+		t.Fatalf("it did better the second time: %v", err)
+	}
+
+	p = program(t, hello+count+"exit 1\n", nil)
+	waits := []time.Duration{}
+	for range 8 {
+		err := list(ctx(), p)
+		wait, _ := guard.RetryAfter(err)
+		if !errors.Is(err, guard.ErrUnavailable) || wait > 0 && !strings.Contains(err.Error(), "exit status 1") {
+			t.Fatal(err)
+		}
+		waits = append(waits, wait)
+		at = at.Add(wait)
+	}
+	if got := fmt.Sprint(waits); got != "[1s 2s 4s 8s 16s 30s 30s 30s]" {
+		t.Errorf("waits %s", got)
+	}
+	b, err := os.ReadFile(dir + "/starts")
+	if err != nil || len(b) > 12 {
+		t.Errorf("%d starts, %v", len(b), err)
+	}
+}
+
+// TestEnvironment: a program has PATH and what its section gives it, and nothing of guardd's.
+func TestEnvironment(t *testing.T) {
+	t.Setenv("GUARD_OWN", providertest.Secret)
+	p := program(t, hello+`read line
+printf '{"v":1,"id":2,"result":{"id":"%s"}}\n' "$(env | grep -v '^PWD=\|^_=\|^SHLVL=\|^OLDPWD=' | sort | tr '\n' ' ')"
+read line`, func(c *Config) { c.Env = map[string]guard.Secret{"KEY": guard.NewSecret("k1")} })
+	id, err := p.Identity(t.Context())
+	if want := "KEY=k1 PATH=" + path + " "; err != nil || id.ID != want {
+		t.Errorf("%q, %v; want %q", id.ID, err, want)
+	}
+	if s := fmt.Sprintf("%v %+v %#v", p, p, p); strings.Contains(s, "k1") {
+		t.Errorf("the secret is told: %s", s)
+	}
+}
