@@ -52,6 +52,8 @@ const (
 	RuleRelaunched       Rule = "relaunched"
 
 	RuleEgressSpike Rule = "egress_spike"
+	// RuleCounterJump: a byte counter moved further than it can be believed to have.
+	RuleCounterJump Rule = "counter_jump"
 	// RuleProtectAmbiguous: a tag only looks like one that protects.
 	RuleProtectAmbiguous Rule = "protect_ambiguous"
 )

@@ -31,15 +31,8 @@ func egressSpike(r Rules, f Facts) Outcome {
 	if f.Egress == nil || f.Egress.At.IsZero() || !f.live() || f.Observed.Resource.ID.Kind != guard.Instance || f.halted() {
 		return Outcome{}
 	}
-	s := spike{Usual: egress.Look(*f.Egress, f.Egress.At), r: r, f: f}
-	s.price, s.known = f.Observed.Resource.Egress, true
-	if !s.price.PerGB.IsSet() {
-		s.known = false
-		if s.price, s.bounded = s.price.AtMost(); !s.bounded {
-			s.price = AssumedEgress
-		}
-	}
-	s.hour, s.day = s.limit(r.EgressSpike.Hour, assumedHour), s.limit(r.EgressSpike.Day, assumedDay)
+	s := f.spike(r)
+	s.Usual = egress.Look(*f.Egress, f.Egress.At)
 	hour, day := s.judge()
 	if !hour && !day {
 		return Outcome{}
@@ -65,6 +58,19 @@ type spike struct {
 	price          guard.EgressPrice
 	known, bounded bool   // the price is; it is one that it can be at most
 	hour, day      uint64 // what the limits are in bytes
+}
+
+// spike is the price and the limits that traffic is judged by.
+func (f Facts) spike(r Rules) spike {
+	s := spike{r: r, f: f, price: f.Observed.Resource.Egress, known: true}
+	if !s.price.PerGB.IsSet() {
+		s.known = false
+		if s.price, s.bounded = s.price.AtMost(); !s.bounded {
+			s.price = AssumedEgress
+		}
+	}
+	s.hour, s.day = s.limit(r.EgressSpike.Hour, assumedHour), s.limit(r.EgressSpike.Day, assumedDay)
+	return s
 }
 
 // limit is how many bytes an amount pays for.

@@ -51,6 +51,7 @@ var rules = []rule{
 	{guard.RuleOrphanAddress, []guard.Kind{guard.Address}, orphan(guard.Address)},
 	{guard.RuleOrphanFilesystem, []guard.Kind{guard.Filesystem}, orphan(guard.Filesystem)},
 	{guard.RuleEgressSpike, instances, egressSpike},
+	{guard.RuleCounterJump, instances, counterJump},
 	{guard.RulePriceUnknown, guard.Kinds, priceUnknown},
 	{guard.RulePriceChanged, guard.Kinds, priceChanged},
 	{guard.RuleUnitMismatch, guard.Kinds, unitMismatch},

@@ -107,6 +107,9 @@ func (s *server) wireEgress(b *book, o guard.Observed, e guard.Egress) wire.Egre
 		First: e.First.In(s.Location()), At: e.At.In(s.Location()), Source: e.Source,
 		Hour: u.Hour, Day: u.Day, MonthEnd: egress.MonthEnd(e), Rate: uint64(mean), FreeGB: price.FreeGB,
 		Resets: e.Resets, Wraps: e.Wraps, Dropped: e.Dropped}
+	for _, j := range e.Doubtful {
+		out.Doubtful = append(out.Doubtful, wire.Jump{From: j.From.In(s.Location()), To: j.To.In(s.Location()), Sent: j.Sent, Received: j.In})
+	}
 	if l, ok := b.leases[key]; ok && l.Status.Open() {
 		out.Owner = l.Owner
 	}

@@ -134,7 +134,7 @@ var (
 		orphan_image orphan_address orphan_filesystem reclaimed relaunched egress_spike price_changed price_unknown
 		unit_mismatch charge_mismatch renews_soon balance_low provider_reclaim signals_lost scope_blind
 		account_unreachable account_mismatch release_blocked release_stalled clock_jump
-		protect_ambiguous ceiling_reached ceiling_blind phantom`)
+		protect_ambiguous ceiling_reached ceiling_blind phantom counter_jump`)
 	builtFindings = []string{
 		string(guard.RuleExpired), string(guard.RuleBudgetWarning), string(guard.RuleBudgetExceeded), string(guard.RuleUnregistered),
 		string(guard.RuleReclaimed), string(guard.RuleOrphanVolume), string(guard.RulePriceUnknown), string(guard.RulePriceChanged),
@@ -145,6 +145,7 @@ var (
 		string(guard.RuleHung), string(guard.RuleUnderused), string(guard.RulePhantom), string(guard.RuleSignalsLost),
 		string(guard.RuleStoppedBilling), string(guard.RuleProvisioningLong), string(guard.RuleOrphanSnapshot), string(guard.RuleOrphanImage),
 		string(guard.RuleOrphanAddress), string(guard.RuleOrphanFilesystem), string(guard.RuleRelaunched), string(guard.RuleEgressSpike),
+		string(guard.RuleCounterJump),
 	}
 	releaseStates = strings.Fields("none planned noticed intended issued blocked released withdrawn")
 	blockReasons  = []string{string(guard.BlockPermission), string(guard.BlockProtected), string(guard.BlockAccount), string(guard.BlockProvider),

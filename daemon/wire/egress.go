@@ -47,10 +47,21 @@ type Egress struct {
 	Resets  int `json:"resets"`
 	Wraps   int `json:"wraps"`
 	Dropped int `json:"dropped"`
+	// Doubtful is what they moved while nobody read them, and may be no traffic.
+	Doubtful []Jump `json:"doubtful,omitempty"`
 	// Hours are the bytes of each of the last 24 hours, oldest first.
 	Hours []uint64 `json:"hours,omitempty"`
 	// Finding is the title of an open egress_spike.
 	Finding string `json:"finding,omitempty"`
+}
+
+// Jump is what a resource's counters moved, in bytes, between two readings; it is in no
+// other number.
+type Jump struct {
+	From     time.Time `json:"from"`
+	To       time.Time `json:"to"`
+	Sent     uint64    `json:"sent"`
+	Received uint64    `json:"received"`
 }
 
 // Estimate is the answer to GET /v1/egress/estimate.

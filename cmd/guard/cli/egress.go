@@ -127,6 +127,9 @@ func (a *app) traffic(now time.Time, e wire.Egress) {
 	if len(odd) > 0 {
 		f.put("counters", "they "+strings.Join(odd, ", "))
 	}
+	for _, j := range e.Doubtful {
+		f.put("in doubt", fmt.Sprintf("%s sent and %s received between %s and %s, while nothing was read: no cap has it", guard.ByteText(j.Sent), guard.ByteText(j.Received), clock(j.From), clock(j.To)))
+	}
 	f.put("finding", e.Finding)
 }
 
