@@ -113,6 +113,20 @@ func TestPriceStories(t *testing.T) {
 			t.Error("still odd")
 		}
 	})
+	t.Run("an odd price that came after the end, once answered, moves nothing before it", func(t *testing.T) {
+		s := newStory().fold(0, running(0, r("2.40"))).fold(h, running(h, r("240")))
+		s.in.Observed.Gone = &guard.Gone{At: t0.Add(h / 2)}
+		s.fold(h + poll)
+		s.in.Price = r("240")
+		s.fold(h+2*poll).fold(h+3*poll).check(t, 2*h, "1.20 USD", EventUnitMismatch)
+	})
+	t.Run("an end before an odd price that was answered takes back the answer alone", func(t *testing.T) {
+		s := newStory().fold(0, running(0, r("2.40"))).fold(h, running(h, r("240")))
+		s.in.Price = r("240")
+		s.fold(h + poll)
+		s.in.Observed.Gone = &guard.Gone{At: t0.Add(h / 2)}
+		s.fold(h+2*poll).fold(h+3*poll).check(t, 2*h, "1.20 USD", EventUnitMismatch, EventStated)
+	})
 	t.Run("a person's price holds from the start and over what is reported", func(t *testing.T) {
 		s := newStory()
 		s.in.Price = r("3")
@@ -259,6 +273,32 @@ func TestOrderRepeatsAndBatchesChangeNothing(t *testing.T) {
 		in.Metered, in.Observed.Pending = got, nil
 		if again, events := Fold(in); !reflect.DeepEqual(again, want) || len(events) > 0 {
 			t.Fatalf("folding nothing changed something:\n%+v\n%+v", again, want)
+		}
+	})
+}
+
+// Whatever is told and said, folding once more with nothing new changes nothing.
+func TestFoldingAgainChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := Input{Observed: box(0), Poll: poll, Lease: "L1", At: t0}
+		for _, c := range drawChanges(t) {
+			in.At, in.Read = c.At.Add(time.Minute), c.At
+			in.Observed.Resource.Rate, in.Observed.Resource.State, in.Observed.Resource.StopSaves = c.Rate, c.State, c.Saves
+			in.Observed.Pending = nil
+			if rapid.Bool().Draw(t, "told") {
+				in.Observed.Pending = []guard.Change{c}
+			}
+			if rapid.Bool().Draw(t, "said") {
+				in.Price = rapid.SampledFrom([]guard.Rate{usd("12", time.Hour), usd("900", time.Hour), {}}).Draw(t, "price")
+			}
+			if rapid.IntRange(0, 4).Draw(t, "ends") == 4 {
+				in.Observed.Gone = &guard.Gone{At: c.At.Add(-time.Duration(rapid.IntRange(0, 7200).Draw(t, "ago")) * time.Second)}
+			}
+			in.Metered, _ = Fold(in)
+			in.Observed.Pending, in.At = nil, in.At.Add(time.Minute)
+			if again, events := Fold(in); !reflect.DeepEqual(again, in.Metered) || len(events) > 0 {
+				t.Fatalf("folding nothing changed something:\n%+v\n%+v %v", in.Metered, again, events)
+			}
 		}
 	})
 }

@@ -140,7 +140,8 @@ func (f *folder) confirm() {
 
 // state puts a person's price in force. The first one holds for all that ran,
 // because the budget counts from the provider's start; where it answers an odd
-// rate it holds from that on; a later one from now on.
+// rate it holds from that on, and never before, even where what ran since then
+// is taken back; a later one from now on.
 func (f *folder) state() {
 	p := f.price(guard.StateRunning)
 	if !p.Known() {
@@ -151,7 +152,7 @@ func (f *folder) state() {
 	switch {
 	case f.statedBefore():
 		from = f.in.At
-	case f.odd != nil:
+	case !f.oddSince.IsZero():
 		from = f.oddSince
 	}
 	changed := false
@@ -171,7 +172,7 @@ func (f *folder) state() {
 	if changed {
 		f.tell(EventStated, f.in.At, before, p)
 	}
-	f.odd, f.oddSince = nil, time.Time{}
+	f.odd = nil
 }
 
 // withdraw goes back to the reported rate where a person no longer states one.
