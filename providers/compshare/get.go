@@ -1,0 +1,126 @@
+package compshare
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"guard"
+)
+
+// Get implements providers.Provider. Instances are a call for each hundred of them, volumes one
+// for all.
+func (p *Provider) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup {
+	found := map[string]guard.Lookup{} // by nameOf
+	var instances, volumes []string
+	for _, id := range ids {
+		switch {
+		case id.ID == "" || len(id.ID) > maxID:
+			found[nameOf(id)] = p.unknown(id, fmt.Errorf("%w: it cannot be an ID", guard.ErrInvalid))
+		case id.Kind == guard.Instance && !slices.Contains(instances, id.ID):
+			instances = append(instances, id.ID)
+		case id.Kind == guard.Volume:
+			volumes = append(volumes, id.ID)
+		case id.Kind != guard.Instance:
+			found[nameOf(id)] = p.unknown(id, fmt.Errorf("%w: CompShare has no %s", guard.ErrUnsupported, id.Kind))
+		}
+	}
+	var stop error
+	for batch := range slices.Chunk(instances, pageSize) {
+		told, whole, err := map[string]instance(nil), false, stop
+		if err == nil {
+			told, whole, err = p.byID(ctx, batch)
+		}
+		if over(err) {
+			stop = err
+		}
+		for _, id := range batch {
+			look := p.look(p.id(guard.Instance, id), whole, err)
+			if x, ok := told[id]; ok {
+				p.keep(x, clock(ctx))
+				look = guard.Lookup{Verdict: guard.VerdictFound, Resource: p.instance(x, clock(ctx))}
+			}
+			found[nameOf(p.id(guard.Instance, id))] = look
+		}
+	}
+	if len(volumes) > 0 {
+		all, err := []guard.Resource(nil), stop
+		if err == nil {
+			all, err = p.volumes(ctx)
+		}
+		for _, id := range volumes {
+			found[nameOf(p.id(guard.Volume, id))] = p.look(p.id(guard.Volume, id), err == nil, err)
+		}
+		for _, r := range all {
+			found[nameOf(r.ID)] = guard.Lookup{Verdict: guard.VerdictFound, Resource: r}
+		}
+	}
+	out := make([]guard.Lookup, len(ids))
+	for i, id := range ids {
+		out[i] = found[nameOf(id)]
+		out[i].ID = id
+	}
+	return out
+}
+
+// nameOf tells one thing from another in this account.
+func nameOf(id guard.ResourceID) string { return string(id.Kind) + "/" + id.ID }
+
+// look is the answer about what was asked for and is not in the answer: absent where that is
+// whole, and says so.
+func (p *Provider) look(id guard.ResourceID, whole bool, err error) guard.Lookup {
+	switch {
+	case err != nil:
+		return p.unknown(id, err)
+	case !whole:
+		return p.unknown(id, fmt.Errorf("%w: the answer is about other instances, or not about all that it counts", guard.ErrBadReply))
+	}
+	return guard.Lookup{Verdict: guard.VerdictAbsent}
+}
+
+func (p *Provider) unknown(id guard.ResourceID, err error) guard.Lookup {
+	return guard.Lookup{Verdict: guard.VerdictUnknown, Err: p.says("read", id, err)}
+}
+
+// byID reads up to a hundred instances. Whole tells that the answer has no entry that was not
+// asked for, or that cannot be told, and as many as it counts: only then is what it leaves out
+// not there.
+func (p *Provider) byID(ctx context.Context, ids []string) (told map[string]instance, whole bool, err error) {
+	body, err := p.ask(ctx, "DescribeCompShareInstance", params{"UHostIds": ids, "Offset": 0, "Limit": pageSize})
+	if err != nil {
+		return nil, false, err
+	}
+	entries, total, err := pageOf(body)
+	if err != nil {
+		return nil, false, err
+	}
+	told, whole = map[string]instance{}, total == int64(len(entries))
+	for _, f := range entries {
+		var x instance
+		id, ok := "", f.Into(&x)
+		if ok {
+			id, ok = x.key()
+		}
+		if ok = ok && slices.Contains(ids, id); ok {
+			told[id] = x
+		}
+		whole = whole && ok
+	}
+	return told, whole, nil
+}
+
+// one reads one instance; guard.ErrNotFound where there is none.
+func (p *Provider) one(ctx context.Context, id string) (instance, error) {
+	told, whole, err := p.byID(ctx, []string{id})
+	if err != nil {
+		return instance{}, err
+	}
+	x, ok := told[id]
+	switch {
+	case ok:
+		return x, nil
+	case !whole:
+		return instance{}, fmt.Errorf("%w: the answer is about another instance", guard.ErrBadReply)
+	}
+	return instance{}, guard.ErrNotFound
+}

@@ -1,0 +1,206 @@
+package compshare
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"guard"
+	"guard/providers"
+)
+
+// pageSize is the most that a page may have, and that may be asked for by ID (pages).
+const pageSize = 100
+
+// List reads instances, or volumes: data disks, mounted or not. For other kinds the result is
+// guard.ErrUnsupported.
+//
+// Instances are a call for each hundred, and one for each hundred of those whose price is not
+// known, or has not been asked for in ten minutes. Volumes are one call.
+func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inventory, error) {
+	var clock providers.ServerTime
+	ctx = providers.CollectServerTime(ctx, &clock)
+	var inv providers.Inventory
+	for _, kind := range q.Kinds {
+		if len(q.Scopes) > 0 && !slices.Contains(q.Scopes, Scope) {
+			break // there is no other
+		}
+		res := providers.ScopeResult{Scope: Scope, Kind: kind}
+		switch kind {
+		case guard.Instance:
+			res.Resources, res.Err = p.instances(ctx)
+		case guard.Volume:
+			res.Resources, res.Err = p.volumes(ctx)
+		default:
+			res.Err = guard.ErrUnsupported
+		}
+		if res.Err != nil {
+			res.Err = fmt.Errorf("list the %ss of %s: %w", kind, p.name, res.Err)
+		}
+		inv.Results = append(inv.Results, res)
+	}
+	inv.ServerTime = clock.Time()
+	return inv, nil
+}
+
+// page is an answer with instances.
+type page struct {
+	Set   providers.Field `json:"UHostSet"`
+	Total providers.Field `json:"TotalCount"`
+}
+
+// pageOf takes an answer apart: its entries, and how many there are in all.
+func pageOf(body providers.Field) (entries []providers.Field, total int64, err error) {
+	var x page
+	body.Into(&x)
+	total, ok := x.Total.Count(maxAll)
+	if !ok {
+		return nil, 0, fmt.Errorf("%w: the answer does not say how many instances there are", guard.ErrBadReply)
+	}
+	empty := total == 0 && string(x.Set) == "null"
+	if !empty && !x.Set.Into(&entries) {
+		return nil, 0, fmt.Errorf("%w: the answer has no list of instances in it", guard.ErrBadReply)
+	}
+	return entries, total, nil
+}
+
+// all reads every page, and gives an error beside what was read where that is not all that
+// the provider says there is.
+func (p *Provider) all(ctx context.Context) ([]instance, error) {
+	var out []instance
+	seen := map[string]bool{}
+	wrong := 0
+	var before int64
+	for offset := 0; ; {
+		body, err := p.ask(ctx, "DescribeCompShareInstance", params{"Offset": offset, "Limit": pageSize})
+		if err != nil {
+			return out, err
+		}
+		entries, total, err := pageOf(body)
+		if err != nil {
+			return out, err
+		}
+		if offset > 0 && total != before {
+			return out, fmt.Errorf("%w: the list changed while it was read", guard.ErrUnavailable)
+		}
+		before = total
+		offset += len(entries) // a page may be shorter than it could be
+		for _, f := range entries {
+			var x instance
+			id, ok := "", f.Into(&x)
+			if ok {
+				id, ok = x.key()
+			}
+			switch {
+			case !ok:
+				wrong++
+			case !seen[id]:
+				seen[id] = true
+				out = append(out, x)
+			}
+		}
+		switch {
+		case wrong > 0 && len(out)+wrong >= int(total):
+			return out, fmt.Errorf("%w: %d of %d entries of the list have no usable ID, so it does not count as complete", guard.ErrBadReply, wrong, wrong+len(out))
+		case len(out) > int(total), len(entries) == 0 && len(out) < int(total):
+			return out, fmt.Errorf("%w: the list has %d entries, and says that there are %d", guard.ErrBadReply, len(out), total)
+		case len(out) == int(total):
+			return out, nil
+		case offset > maxAll:
+			return out, fmt.Errorf("%w: the list has no end", guard.ErrBadReply)
+		}
+	}
+}
+
+// instances gives what was read, and the first error.
+func (p *Provider) instances(ctx context.Context) ([]guard.Resource, error) {
+	all, err := p.all(ctx)
+	if err == nil {
+		p.forget(all)
+	}
+	if !over(err) {
+		p.learn(ctx, all)
+	}
+	out := make([]guard.Resource, 0, len(all))
+	for _, x := range all {
+		out = append(out, p.instance(x, clock(ctx)))
+	}
+	return out, err
+}
+
+const (
+	// quoteFor is how long a price is believed; one that could not be read is asked for again
+	// after quoteAgain.
+	quoteFor   = 10 * time.Minute
+	quoteAgain = 2 * time.Minute
+)
+
+func (p *Provider) quoteOf(id string) quote {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.quotes[id]
+}
+
+// learn asks by ID for what listings do not tell. Where that fails what was known stands, as
+// long as the instance is what it was.
+func (p *Provider) learn(ctx context.Context, all []instance) {
+	now := clock(ctx)
+	var ids []string
+	of := map[string]string{}
+	for _, x := range all {
+		id, _ := x.key()
+		if q := p.quoteOf(id); q.asked.IsZero() || q.of != x.quoted() || now.Sub(q.asked).Abs() >= q.good {
+			ids = append(ids, id)
+			of[id] = x.quoted()
+		}
+	}
+	for batch := range slices.Chunk(ids, pageSize) {
+		told, _, err := p.byID(ctx, batch)
+		if over(err) {
+			return
+		}
+		for _, id := range batch {
+			if x, ok := told[id]; ok {
+				p.keep(x, now)
+				continue
+			}
+			q := p.quoteOf(id)
+			if q.of != of[id] {
+				q = quote{of: of[id]}
+			}
+			q.asked, q.good = now, quoteAgain
+			p.put(id, q)
+		}
+	}
+}
+
+// keep keeps what an instance costs that was read by ID.
+func (p *Provider) keep(x instance, now time.Time) {
+	id, _ := x.key()
+	q := x.quote()
+	q.asked, q.good = now, quoteFor
+	p.put(id, q)
+}
+
+func (p *Provider) put(id string, q quote) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.quotes[id] = q
+}
+
+// forget drops the prices of instances that are no more.
+func (p *Provider) forget(all []instance) {
+	here := make(map[string]bool, len(all))
+	for _, x := range all {
+		id, _ := x.key()
+		here[id] = true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id := range p.quotes {
+		if !here[id] {
+			delete(p.quotes, id)
+		}
+	}
+}
