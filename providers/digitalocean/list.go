@@ -1,0 +1,127 @@
+package digitalocean
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+
+	"guard"
+	"guard/providers"
+)
+
+// The paths of the collections.
+const (
+	dropletsPath  = "v2/droplets"
+	volumesPath   = "v2/volumes"
+	snapshotsPath = "v2/snapshots"
+	imagesPath    = "v2/images"
+	addressesPath = "v2/reserved_ips"
+)
+
+// List reads droplets (instances), volumes, snapshots of volumes, images and reserved IPs
+// (addresses); for other kinds the result is guard.ErrUnsupported. Droplets and images are
+// two lists each, the others one, and each list a call for every 200 entries.
+func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inventory, error) {
+	var clock providers.ServerTime
+	ctx = providers.CollectServerTime(providers.Read(ctx), &clock)
+	var inv providers.Inventory
+	var stop error
+	for _, kind := range q.Kinds {
+		if len(q.Scopes) > 0 && !slices.Contains(q.Scopes, Scope) {
+			break // there is no other
+		}
+		res := providers.ScopeResult{Scope: Scope, Kind: kind}
+		if res.Err = stop; stop == nil {
+			res.Resources, res.Err = p.all(ctx, kind)
+		}
+		if res.Err != nil {
+			if stop == nil && over(res.Err) {
+				stop = res.Err
+			}
+			res.Err = fmt.Errorf("list the %s of %s: %w", plural(kind), p.name, res.Err)
+		}
+		inv.Results = append(inv.Results, res)
+	}
+	inv.ServerTime = clock.Time()
+	return inv, nil
+}
+
+func plural(kind guard.Kind) string {
+	if kind == guard.Address {
+		return "addresses"
+	}
+	return string(kind) + "s"
+}
+
+func (p *Provider) all(ctx context.Context, kind guard.Kind) ([]guard.Resource, error) {
+	switch kind {
+	case guard.Instance:
+		return p.droplets(ctx)
+	case guard.Volume:
+		all, err := list[volume](ctx, p, "volumes", volumesPath, nil)
+		return each(all, p.volume), err
+	case guard.Snapshot:
+		all, err := list[snapshot](ctx, p, "snapshots", snapshotsPath, url.Values{"resource_type": {"volume"}})
+		return each(all, p.snapshot), err
+	case guard.Image:
+		return p.images(ctx)
+	case guard.Address:
+		all, err := list[address](ctx, p, "reserved_ips", addressesPath, nil)
+		return each(all, p.address), err
+	}
+	return nil, guard.ErrUnsupported
+}
+
+func each[T any](all []T, f func(T) guard.Resource) []guard.Resource {
+	var out []guard.Resource
+	for _, x := range all {
+		out = append(out, f(x))
+	}
+	return out
+}
+
+// droplets reads both listings: the plain one hides GPU droplets (description). A droplet
+// that stands in both is a GPU droplet.
+func (p *Provider) droplets(ctx context.Context) ([]guard.Resource, error) {
+	gpu, err := list[droplet](ctx, p, "droplets", dropletsPath, url.Values{"type": {"gpus"}})
+	out := each(gpu, func(x droplet) guard.Resource { return p.droplet(x, true) })
+	if err != nil && !errors.Is(err, guard.ErrBadReply) {
+		return out, err // the other would fail, too
+	}
+	plain, failed := list[droplet](ctx, p, "droplets", dropletsPath, nil)
+	if err == nil {
+		err = failed
+	}
+	known := map[string]bool{}
+	for _, r := range out {
+		known[r.ID.ID] = true
+	}
+	for _, x := range plain {
+		if id, _ := x.key(); !known[id] {
+			out = append(out, p.droplet(x, false))
+		}
+	}
+	return out, err
+}
+
+// images reads the account's own images, and of what droplet a snapshot is.
+func (p *Provider) images(ctx context.Context) ([]guard.Resource, error) {
+	all, err := list[image](ctx, p, "images", imagesPath, url.Values{"private": {"true"}})
+	sources := map[string]string{}
+	if err == nil || errors.Is(err, guard.ErrBadReply) {
+		of, failed := list[snapshot](ctx, p, "snapshots", snapshotsPath, url.Values{"resource_type": {"droplet"}})
+		if err == nil {
+			err = failed
+		}
+		for _, x := range of {
+			id, _ := x.key()
+			sources[id] = x.source()
+		}
+	}
+	return each(all, func(x image) guard.Resource {
+		id, _ := x.key()
+		return p.image(x, sources[id])
+	}), err
+}

@@ -1,0 +1,178 @@
+package digitalocean
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+
+	"guard"
+	"guard/providers"
+	"guard/providers/providertest/prismtest"
+)
+
+// kinds are all that DigitalOcean has.
+var kinds = []guard.Kind{guard.Instance, guard.Volume, guard.Snapshot, guard.Image, guard.Address}
+
+func mocked(t *testing.T, m *prismtest.Mock, rt http.RoundTripper) Prepaid {
+	t.Helper()
+	p, err := New(Options{Name: "mock", Config: Config{Token: guard.NewSecret("mock"), Endpoint: m.URL, Prepaid: true}, Base: rt, Unpaced: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.(Prepaid)
+}
+
+// byMethod sends what writes one way and what reads another.
+type byMethod struct{ reads, writes http.RoundTripper }
+
+func (b byMethod) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet {
+		return b.reads.RoundTrip(r)
+	}
+	return b.writes.RoundTrip(r)
+}
+
+// ofGPUs sends the listing of GPU droplets one way and all else another.
+type ofGPUs struct{ gpus, others http.RoundTripper }
+
+func (x ofGPUs) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Query().Get("type") == "gpus" {
+		return x.gpus.RoundTrip(r)
+	}
+	return x.others.RoundTrip(r)
+}
+
+// TestPrism makes every call against DigitalOcean's own description: each request is valid
+// by it, each of its examples is understood, and so is each refusal that it names.
+func TestPrism(t *testing.T) {
+	m := prismtest.Start(t, "digitalocean.yaml")
+	t.Run("examples", func(t *testing.T) {
+		understands(t, mocked(t, m, ofGPUs{m.RoundTripper(t, "example=GPU Droplets"), m.RoundTripper(t, "")}))
+	})
+	t.Run("random values", func(t *testing.T) {
+		p := mocked(t, m, m.RoundTripper(t, "dynamic=true"))
+		for range 3 {
+			inv, err := p.List(at(t), providers.Query{Kinds: kinds})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, res := range inv.Results {
+				for _, r := range res.Resources {
+					sane(t, r)
+				}
+			}
+			if b, err := p.Balance(at(t)); err == nil && !b.Amount.IsSet() {
+				t.Errorf("%+v", b)
+			}
+		}
+	})
+	for code, want := range map[string]error{"401": guard.ErrPermission, "429": guard.ErrThrottled, "500": guard.ErrUnavailable} {
+		t.Run(code, func(t *testing.T) { refused(t, mocked(t, m, m.RoundTripper(t, "code="+code)), want) })
+	}
+	t.Run("404", func(t *testing.T) {
+		p := mocked(t, m, m.RoundTripper(t, "code=404"))
+		for _, id := range things(p) {
+			if l := p.Get(at(t), id)[0]; l.Verdict != guard.VerdictAbsent {
+				t.Errorf("%s is %s, %v", id, l.Verdict, l.Err)
+			}
+			if err := p.Release(at(t), id, providers.ReleaseOptions{}); err != nil {
+				t.Errorf("release %s: %v", id, err)
+			}
+		}
+	})
+	t.Run("a tag that is new", func(t *testing.T) {
+		p := mocked(t, m, byMethod{m.RoundTripper(t, ""), m.RoundTripper(t, "")})
+		if err := p.Tag(at(t), things(p)[0], map[string]string{guard.TagLease: "L-1", "env": "test"}); err != nil {
+			t.Error(err)
+		}
+		p = mocked(t, m, byMethod{m.RoundTripper(t, ""), m.RoundTripper(t, "code=404")})
+		if err := p.Tag(at(t), things(p)[0], map[string]string{guard.TagLease: "L-1"}); err == nil {
+			t.Error("a tag that is not put on is taken for put on")
+		}
+	})
+}
+
+// things are one of each kind, by the description's examples.
+func things(p Prepaid) []guard.ResourceID {
+	return []guard.ResourceID{
+		p.id(guard.Instance, "3164444"), p.id(guard.Volume, "506f78a4-e098-11e5-ad9f-000f53306ae1"), p.id(guard.Snapshot, "fbe805e8-866b-11e6-96bf-000f53315a41"),
+		p.id(guard.Image, "6918990"), p.id(guard.Address, "45.55.96.47"),
+	}
+}
+
+func understands(t *testing.T, p Prepaid) {
+	if id, err := p.Identity(at(t)); err != nil || id.ID == "" || !id.Strong {
+		t.Errorf("Identity: %+v, %v", id, err)
+	}
+	if b, err := p.Balance(at(t)); err != nil || b.Amount.String() != "-23.44 USD" || b.At.IsZero() {
+		t.Errorf("Balance: %+v, %v", b, err)
+	}
+	for _, kind := range kinds {
+		inv, err := p.List(at(t), providers.Query{Kinds: []guard.Kind{kind}})
+		if err != nil || len(inv.Results[0].Resources) == 0 {
+			t.Fatalf("%ss: %+v, %v", kind, inv, err)
+		}
+		// The example of images has one of them four times, which no complete list does.
+		if err := inv.Results[0].Err; (err == nil) == (kind == guard.Image) {
+			t.Errorf("%ss: %v", kind, err)
+		}
+		for _, r := range inv.Results[0].Resources {
+			sane(t, r)
+			if kind != guard.Address && r.Created.IsZero() {
+				t.Errorf("%s has no creation time", r.ID)
+			}
+		}
+	}
+	gpus, price := map[int]int{}, map[int]string{1: "6.74 USD per hour", 0: "0.00744 USD per hour"}
+	for _, r := range listed(t, p.Provider, guard.Instance) {
+		gpus[r.GPUs]++
+		if r.Rate.String() != price[r.GPUs] || r.HasGPU != guard.TriOf(r.GPUs > 0) || r.TagsUntold {
+			t.Errorf("the example's droplet is %+v", r)
+		}
+	}
+	if gpus[1] != 1 || gpus[0] != 3 {
+		t.Errorf("droplets by their GPUs are %v", gpus)
+	}
+	for _, id := range things(p) {
+		// The description's examples of one thing and of a list are of different ones.
+		if l := p.Get(at(t), id)[0]; l.Verdict == guard.VerdictAbsent {
+			t.Errorf("%s is absent", id)
+		}
+		if err := p.Release(at(t), id, providers.ReleaseOptions{}); err != nil && !errors.Is(err, guard.ErrConflict) {
+			t.Errorf("release %s: %v", id, err)
+		}
+	}
+}
+
+func refused(t *testing.T, p Prepaid, want error) {
+	if _, err := p.Identity(at(t)); !errors.Is(err, want) {
+		t.Errorf("Identity: %v", err)
+	}
+	if _, err := p.Balance(at(t)); !errors.Is(err, want) {
+		t.Errorf("Balance: %v", err)
+	}
+	for _, kind := range kinds {
+		inv, err := p.List(at(t), providers.Query{Kinds: []guard.Kind{kind}})
+		if err != nil || !errors.Is(inv.Results[0].Err, want) {
+			t.Errorf("list %ss: %+v, %v", kind, inv, err)
+		}
+	}
+	for _, id := range things(p) {
+		if l := p.Get(at(t), id)[0]; l.Verdict != guard.VerdictUnknown || !errors.Is(l.Err, want) {
+			t.Errorf("%s is %s, %v", id, l.Verdict, l.Err)
+		}
+		if err := p.Release(at(t), id, providers.ReleaseOptions{}); !errors.Is(err, want) {
+			t.Errorf("release %s: %v", id, err)
+		}
+	}
+}
+
+func sane(t *testing.T, r guard.Resource) {
+	t.Helper()
+	if h, ok := r.Rate.Hourly(); ok && !h.IsPositive() {
+		t.Errorf("%s costs %s", r.ID, r.Rate)
+	}
+	if !shaped(r.ID) || r.GPUs < 0 || r.SizeGB < 0 || r.State == guard.StateUnknown && r.Bills != guard.Yes || r.ID.Kind == guard.Instance && r.Bills != guard.Yes {
+		t.Errorf("%+v", r)
+	}
+}

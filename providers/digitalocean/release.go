@@ -1,0 +1,93 @@
+package digitalocean
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"guard"
+	"guard/providers"
+)
+
+// Release destroys a droplet with its disk, or deletes a volume, a snapshot, an image or a
+// reserved IP. DigitalOcean takes no token: the deletion of what is gone is "not found",
+// and so nil. A reserved IP is read first, for nothing says that one which a droplet has is
+// not deleted.
+func (p *Provider) Release(ctx context.Context, id guard.ResourceID, _ providers.ReleaseOptions) error {
+	err := p.release(ctx, id)
+	if isAbsent(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("release %s: %w", id, err)
+	}
+	return nil
+}
+
+func (p *Provider) release(ctx context.Context, id guard.ResourceID) error {
+	if !shaped(id) {
+		return odd(id)
+	}
+	if id.Kind == guard.Address {
+		r, err := p.one(providers.Read(ctx), id)
+		if err != nil {
+			return err
+		}
+		if err := inUse(r); err != nil {
+			return err
+		}
+	}
+	err := p.end(providers.Write(ctx), id)
+	if errors.Is(err, guard.ErrInvalid) || errors.Is(err, guard.ErrConflict) {
+		err = p.explain(ctx, id, err)
+	}
+	return err
+}
+
+// end makes the one call.
+func (p *Provider) end(ctx context.Context, id guard.ResourceID) (err error) {
+	n, _ := strconv.Atoi(id.ID) // of a droplet or an image: it is shaped so
+	switch id.Kind {
+	case guard.Instance:
+		_, err = p.api.Droplets.Delete(ctx, n)
+	case guard.Volume:
+		_, err = p.api.Storage.DeleteVolume(ctx, id.ID)
+	case guard.Snapshot:
+		_, err = p.api.Snapshots.Delete(ctx, id.ID)
+	case guard.Image:
+		_, err = p.api.Images.Delete(ctx, n)
+	case guard.Address:
+		_, err = p.api.ReservedIPs.Delete(ctx, id.ID)
+	default:
+		return fmt.Errorf("%w: DigitalOcean has no %s", guard.ErrUnsupported, id.Kind)
+	}
+	return written(err)
+}
+
+// explain says what a refusal comes of, by one read: DigitalOcean's lock, or a droplet that
+// uses the thing. Where the read fails, it is the refusal.
+func (p *Provider) explain(ctx context.Context, id guard.ResourceID, refused error) error {
+	r, err := p.one(providers.Read(ctx), id)
+	switch {
+	case err != nil:
+		return refused
+	case r.ReleaseProtected == guard.Yes:
+		return fmt.Errorf("%w: DigitalOcean has locked it, for an action under way or of its own; look there if that stays", guard.ErrProtected)
+	}
+	if err := inUse(r); err != nil {
+		return err
+	}
+	return refused
+}
+
+// inUse is the conflict of a thing that a droplet has, or may have.
+func inUse(r guard.Resource) error {
+	switch {
+	case !r.Parent.IsZero():
+		return fmt.Errorf("%w: droplet %s has it", guard.ErrConflict, r.Parent.ID)
+	case r.UsesUntold:
+		return fmt.Errorf("%w: whether a droplet has it cannot be read", guard.ErrConflict)
+	}
+	return nil
+}
