@@ -15,6 +15,7 @@ import (
 	"guard/providers"
 	"guard/providers/autodl"
 	"guard/providers/aws"
+	"guard/providers/exec"
 	"guard/providers/lambda"
 	"guard/providers/runpod"
 	"guard/providers/signals/prometheus"
@@ -29,6 +30,7 @@ var (
 		Providers: map[string]configs.SectionDecoder{
 			autodl.Kind: configs.SectionOf(autodl.Config{}),
 			aws.Kind:    configs.SectionOf(aws.Config{}),
+			exec.Kind:   configs.SectionOf(exec.Config{}),
 			lambda.Kind: configs.SectionOf(lambda.Config{}),
 			runpod.Kind: configs.SectionOf(runpod.Config{}),
 		},
@@ -41,16 +43,28 @@ var (
 	factories = map[string]daemon.Factory{
 		autodl.Kind: newAutoDL,
 		aws.Kind:    newAWS,
+		exec.Kind:   newExec,
 		lambda.Kind: newLambda,
 		runpod.Kind: newRunPod,
 	}
 	unconfigured = map[string]providers.Provider{
 		autodl.Kind: &autodl.Provider{},
 		aws.Kind:    &aws.Provider{},
+		exec.Kind:   &exec.Provider{},
 		lambda.Kind: &lambda.Provider{},
 		runpod.Kind: &runpod.Provider{},
 	}
+	// programs are those of exec accounts; they end with guardd.
+	programs = &exec.Programs{}
 )
+
+func newExec(_ context.Context, a configs.Account) (providers.Provider, error) {
+	section, ok := a.Section.(exec.Config)
+	if !ok {
+		return nil, fmt.Errorf("%w: the exec section was not decoded", guard.ErrInvalid)
+	}
+	return exec.New(exec.Options{Name: a.Name, Config: section, Programs: programs})
+}
 
 func newAWS(ctx context.Context, a configs.Account) (providers.Provider, error) {
 	section, ok := a.Section.(aws.Config)

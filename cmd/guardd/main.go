@@ -28,7 +28,9 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(run(ctx, os.Stdout, os.Stderr, os.Args[1:]...))
+	status := run(ctx, os.Stdout, os.Stderr, os.Args[1:]...)
+	programs.Close()
+	os.Exit(status)
 }
 
 // usageError is a command line or a file that cannot be used.

@@ -27,7 +27,12 @@ type process struct {
 	in, out  *os.File
 	err      *os.File
 	grumbled atomic.Int64 // bytes on its standard error
+	drained  chan struct{}
 }
+
+// lastWords is how long the rest of a standard error is waited for: a program that went its
+// own way may hold it open.
+const lastWords = 100 * time.Millisecond
 
 // start runs a program in its own group, with an environment of its own and from the root
 // folder. The error is in our words.
@@ -55,7 +60,7 @@ func start(command, env []string) (conn, error) {
 	for _, f := range []*os.File{pipes[0], pipes[3], pipes[5]} {
 		f.Close()
 	}
-	p := &process{cmd: cmd, in: pipes[1], out: pipes[2], err: pipes[4]}
+	p := &process{cmd: cmd, in: pipes[1], out: pipes[2], err: pipes[4], drained: make(chan struct{})}
 	go p.drain()
 	return p, nil
 }
@@ -78,6 +83,7 @@ func reason(err error) string {
 // drain keeps a full standard error from stopping the program. It may hold secrets, and
 // is not kept.
 func (p *process) drain() {
+	defer close(p.drained)
 	b := make([]byte, 4<<10)
 	for {
 		n, err := p.err.Read(b)
@@ -105,6 +111,10 @@ func (p *process) end() string {
 	p.in.Close()
 	p.out.Close()
 	_ = p.cmd.Wait() // how it ended is in its state
+	select {
+	case <-p.drained:
+	case <-time.After(lastWords):
+	}
 	p.err.Close()
 	how := p.cmd.ProcessState.String()
 	if n := p.grumbled.Load(); n > 0 {

@@ -62,9 +62,12 @@ func (p *Provider) resource(item providers.Field, kind guard.Kind, scope string)
 	if gpus, known := x.GPUs.Count(maxGPUs); kind == guard.Instance && known {
 		r.GPUs, r.HasGPU = int(gpus), guard.TriOf(gpus > 0)
 	}
-	r.Tags, r.TagsUntold = tags(x.Tags)
+	s := p.spec()
+	if r.Tags, r.TagsUntold = tags(x.Tags); s != nil && !s.tags {
+		r.TagsUntold = false
+	}
 	r.Rate, r.StoppedRate, r.Lump = rate(x.Price, r), rate(x.StoppedPrice, r), lump(x.Prepaid)
-	if s := p.spec(); kind == guard.Instance && r.StopSaves == guard.StopUnknown && s != nil {
+	if kind == guard.Instance && r.StopSaves == guard.StopUnknown && s != nil {
 		r.StopSaves = s.truths.Stop
 	}
 	r.Bills = bills(r)

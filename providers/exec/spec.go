@@ -35,6 +35,7 @@ type spec struct {
 	scopes []string
 	kinds  []guard.Kind
 	calls  map[string]bool
+	tags   bool // things have tags there: one without has not told them
 	truths guard.Truths
 }
 
@@ -47,6 +48,7 @@ func specOf(result providers.Field) (*spec, *failure) {
 		Scopes providers.Field `json:"scopes"`
 		Kinds  providers.Field `json:"kinds"`
 		Calls  providers.Field `json:"calls"`
+		Tags   providers.Field `json:"tags"`
 		Truths providers.Field `json:"truths"`
 	}
 	if !result.Into(&in) {
@@ -67,6 +69,7 @@ func specOf(result providers.Field) (*spec, *failure) {
 			return nil, bad(true, "its hello names no call %q, which every program has", c)
 		}
 	}
+	s.tags = s.calls[callTag] || in.Tags.Tri() == guard.Yes
 	s.kinds = []guard.Kind{guard.Instance}
 	for _, k := range names(in.Kinds, maxScope) {
 		kind := guard.Kind(k)
@@ -85,7 +88,7 @@ func specOf(result providers.Field) (*spec, *failure) {
 // where it is wrong.
 func cautious() guard.Truths {
 	return guard.Truths{
-		HasGet: true, ReleaseLead: time.Minute, Stop: guard.StopUnsupported, PriceUnit: "machine",
+		HasGet: true, ReleaseLead: time.Minute, PriceUnit: "machine",
 		ReclaimShows: "as the program tells",
 	}
 }
@@ -116,6 +119,7 @@ func (s *spec) declared(f providers.Field) guard.Truths {
 	}
 	t.ImmutableIDs = in.ImmutableIDs.Tri() == guard.Yes
 	t.TerminalBilling = in.TerminalBilling.Tri() == guard.Yes
+	t.Stop = guard.StopUnsupported
 	if s.calls[callStop] {
 		t.Stop = guard.StopSavesNothing
 		if e := effect(in.Stop); e != guard.StopUnknown {

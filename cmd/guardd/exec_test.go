@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"guard"
+	"guard/configs"
+	"guard/daemon/wire"
+	"guard/providers"
+	"guard/providers/exec"
+	"guard/providers/providertest"
+	"guard/providers/providertest/cloudtest"
+)
+
+// rack is the cloud that the example plug-in speaks to.
+type rack struct{ *cloudtest.Cloud }
+
+func (c rack) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id, one := strings.CutPrefix(r.URL.Path, "/machines/")
+	if r.Header.Get("Authorization") != "Bearer "+providertest.Secret {
+		cloudtest.Reply(w, http.StatusForbidden, map[string]string{"error": "who are you"})
+		return
+	}
+	tell := func(x cloudtest.Thing) map[string]any {
+		word := map[guard.State]string{guard.StateRunning: "on", guard.StateReleasing: "ending"}[x.State]
+		return map[string]any{"id": x.ID, "name": x.Name, "status": word, "created": x.Created, "gpus": x.GPUs, "gpu": "H100", "price": "1.50"}
+	}
+	var err error
+	switch {
+	case r.URL.Path == "/account":
+		cloudtest.Reply(w, http.StatusOK, map[string]string{"id": "lab-7"})
+		return
+	case r.URL.Path == "/machines":
+		out := []map[string]any{}
+		for _, x := range c.List(guard.Instance, "") {
+			out = append(out, tell(x))
+		}
+		cloudtest.Reply(w, http.StatusOK, map[string]any{"machines": out})
+		return
+	case one && r.Method == http.MethodDelete:
+		err = c.Release(guard.Instance, id)
+	default:
+		var x cloudtest.Thing
+		if x, err = c.Get(guard.Instance, id); err == nil {
+			cloudtest.Reply(w, http.StatusOK, tell(x))
+			return
+		}
+	}
+	if err != nil {
+		cloudtest.Reply(w, http.StatusNotFound, map[string]string{"error": "no such machine"})
+		return
+	}
+	cloudtest.Reply(w, http.StatusAccepted, struct{}{})
+}
+
+// plugged is a story over the exec adapter and real programs; the command of the account
+// is its configuration's.
+func plugged(t *testing.T, config string) *story {
+	t.Helper()
+	all := &exec.Programs{}
+	t.Cleanup(all.Close)
+	return tell(t, config, func(a configs.Account) (providers.Provider, error) {
+		section := a.Section.(exec.Config)
+		section.Timeout /= 10
+		section.Env = map[string]guard.Secret{"CLOUD_TOKEN": guard.NewSecret(providertest.Secret)}
+		return exec.New(exec.Options{Name: a.Name, Config: section, Programs: all})
+	})
+}
+
+// TestExamplePlugin: the shipped example, as it is, has a machine watched, counted and
+// released at the end of its lease, with proof.
+func TestExamplePlugin(t *testing.T) {
+	python, err := osexec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3 here to run the example with")
+	}
+	example, err := filepath.Abs("../../configs/examples/plugin.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s *story
+	c := &cloudtest.Cloud{Lags: cloudtest.Lags{End: time.Minute}, Clock: func() time.Time {
+		if s == nil {
+			return begins
+		}
+		return s.at.Wall
+	}}
+	c.Create(providertest.Thing{ID: "m-1", Name: "train", GPUs: 2})
+	c.Create(providertest.Thing{ID: "m-2", Name: "other", GPUs: 2})
+	server := httptest.NewServer(rack{c})
+	defer server.Close()
+	s = plugged(t, `
+mode: enforce
+accounts:
+  - {name: rack, provider: exec, exec: {command: ["`+python+`", "`+example+`", "`+server.URL+`"]}}
+`)
+	s.until(time.Minute)
+	s.register(wire.RegisterRequest{ID: "rack/m-1", TTL: "1h59m"})
+	s.until(3 * time.Hour)
+	s.is("rack/m-1", "released, bills no, spent 6.05 CNY")
+	if x, err := c.Get(guard.Instance, "m-2"); err != nil || x.State != guard.StateRunning {
+		t.Errorf("its neighbour is %s, %v", x.State, err)
+	}
+}
+
+// TestBrokenPlugins: whatever a program does, guard status says it in clear words within
+// one poll, and what was leased there is neither released nor taken for gone.
+func TestBrokenPlugins(t *testing.T) {
+	const good = `#!/bin/sh
+while read line; do
+  id=$(echo "$line" | sed 's/.*"id":\([0-9]*\),"call".*/\1/')
+  [ -e "$1" ] && { BROKEN; }
+  case "$line" in
+  *'"call":"hello"'*) r='{"calls":["identity","list","get","release"]}' ;;
+  *'"call":"identity"'*) r='{"id":"lab-7","strong":true}' ;;
+  *'"call":"list"'*) r='{"complete":true,"resources":[{"id":"m-1","state":"running","gpus":1,"price":{"amount":"2","currency":"USD","per":"hour"}}]}' ;;
+  *'"call":"get"'*) r='{"resource":{"id":"m-1","state":"running","gpus":1,"price":{"amount":"2","currency":"USD","per":"hour"}}}' ;;
+  esac
+  echo '{"v":1,"id":'$id',"result":'$r'}'
+done
+`
+	for name, tt := range map[string]struct{ broken, want string }{
+		"hangs":             {"sleep 600", "no answer within 500ms"},
+		"prints garbage":    {"echo Traceback; continue", "no reply in JSON"},
+		"prints a gigabyte": {"yes aaaaaaaaaaaaaaaaaaaaaaaa | tr -d '\\n'", "longer than 16 MiB"},
+		"forks":             {"sleep 600 & exit 0", "no answer within 500ms"},
+		"exits":             {"exit 7", "ended without an answer (exit status 7)"},
+		"a revoked key":     {`echo '{"v":1,"id":'$id',"error":{"kind":"permission"}}'; continue`, "permission denied"},
+		"an empty answer":   {`echo '{"v":1,"id":'$id',"result":{}}'; continue`, "unexpected reply"},
+		"another version":   {`echo '{"v":9,"id":'$id',"result":{}}'; continue`, "version 9 of the protocol, and guard speaks version 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			file, sign := filepath.Join(dir, "plugin.sh"), filepath.Join(dir, "broken")
+			if err := os.WriteFile(file, []byte(strings.Replace(good, "BROKEN", tt.broken, 1)), 0o700); err != nil { //nolint:gosec // it must be executable
+				t.Fatal(err)
+			}
+			timeout := "100s"
+			if strings.Contains(tt.want, "500ms") {
+				timeout = "5s" // a tenth is what the program has here
+			}
+			config := `
+mode: enforce
+accounts:
+  - {name: rack, provider: exec, poll: 10m, exec: {command: ["` + file + `", "` + sign + `"], timeout: ` + timeout + `}}
+`
+			told := func(s *story) {
+				t.Helper()
+				status, err := s.client.Status(context.Background())
+				if err != nil || !strings.Contains(strings.Join(status.Attention, "\n"), tt.want) {
+					t.Errorf("%q, %v; want %q", status.Attention, err, tt.want)
+				}
+			}
+			s := plugged(t, config)
+			s.until(time.Minute)
+			s.register(wire.RegisterRequest{ID: "rack/m-1", TTL: "1h"})
+			s.until(12 * time.Minute)
+			if err := os.WriteFile(sign, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			fresh := plugged(t, config)
+			fresh.until(time.Minute)
+			told(fresh)
+			s.until(45 * time.Minute)
+			told(s)
+			s.until(85 * time.Minute) // past its end
+			show, err := s.client.Show(context.Background(), "rack/m-1")
+			if err != nil || show.Item.EndedAt != nil || show.Item.Billing != "yes" {
+				t.Errorf("%+v, %v", show.Item, err)
+			}
+		})
+	}
+}
