@@ -20,6 +20,7 @@ import (
 	"guard/providers/runpod"
 	"guard/providers/signals/prometheus"
 	"guard/providers/signals/ssh"
+	"guard/providers/vast"
 )
 
 // sections is how each provider's own part of an account is decoded, and each kind's
@@ -33,6 +34,7 @@ var (
 			exec.Kind:   configs.SectionOf(exec.Config{}),
 			lambda.Kind: configs.SectionOf(lambda.Config{}),
 			runpod.Kind: configs.SectionOf(runpod.Config{}),
+			vast.Kind:   configs.SectionOf(vast.Config{}),
 		},
 		Sources: map[string]configs.SectionDecoder{
 			prometheus.Kind:       configs.SectionOf(prometheus.Defaults()),
@@ -46,6 +48,7 @@ var (
 		exec.Kind:   newExec,
 		lambda.Kind: newLambda,
 		runpod.Kind: newRunPod,
+		vast.Kind:   newVast,
 	}
 	unconfigured = map[string]providers.Provider{
 		autodl.Kind: &autodl.Provider{},
@@ -53,6 +56,7 @@ var (
 		exec.Kind:   &exec.Provider{},
 		lambda.Kind: &lambda.Provider{},
 		runpod.Kind: &runpod.Provider{},
+		vast.Kind:   &vast.Provider{},
 	}
 	// programs are those of exec accounts; they end with guardd.
 	programs = &exec.Programs{}
@@ -96,6 +100,14 @@ func newRunPod(_ context.Context, a configs.Account) (providers.Provider, error)
 		return nil, fmt.Errorf("%w: the runpod section was not decoded", guard.ErrInvalid)
 	}
 	return runpod.New(runpod.Options{Name: a.Name, Config: section, Book: a.Book})
+}
+
+func newVast(_ context.Context, a configs.Account) (providers.Provider, error) {
+	section, ok := a.Section.(vast.Config)
+	if !ok {
+		return nil, fmt.Errorf("%w: the vast section was not decoded", guard.ErrInvalid)
+	}
+	return vast.New(vast.Options{Name: a.Name, Config: section, Book: a.Book})
 }
 
 // channels makes the channels of a configuration: the log always, Slack where it

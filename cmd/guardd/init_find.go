@@ -18,6 +18,7 @@ import (
 	"guard/providers/aws"
 	"guard/providers/lambda"
 	"guard/providers/runpod"
+	"guard/providers/vast"
 )
 
 // candidate is one set of credentials found on this machine.
@@ -36,7 +37,7 @@ type finder struct {
 	find     func(ctx context.Context, env func(string) (string, bool)) []candidate
 }
 
-var finders = []finder{{autodl.Kind, findAutoDL}, {aws.Kind, findAWS}, {lambda.Kind, findLambda}, {runpod.Kind, findRunPod}}
+var finders = []finder{{autodl.Kind, findAutoDL}, {aws.Kind, findAWS}, {lambda.Kind, findLambda}, {runpod.Kind, findRunPod}, {vast.Kind, findVast}}
 
 func findAWS(ctx context.Context, env func(string) (string, bool)) []candidate {
 	var out []candidate
@@ -65,6 +66,14 @@ func findAutoDL(_ context.Context, env func(string) (string, bool)) []candidate 
 func findRunPod(_ context.Context, env func(string) (string, bool)) []candidate {
 	var out []candidate
 	for _, f := range runpod.Find(env) {
+		out = append(out, candidate{name: f.Name, source: f.Source, section: f.Section, note: f.Note})
+	}
+	return out
+}
+
+func findVast(_ context.Context, env func(string) (string, bool)) []candidate {
+	var out []candidate
+	for _, f := range vast.Find(env) {
 		out = append(out, candidate{name: f.Name, source: f.Source, section: f.Section, note: f.Note})
 	}
 	return out

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"guard"
+	"guard/configs"
+	"guard/daemon/wire"
+	"guard/providers"
+	"guard/providers/providertest"
+	"guard/providers/providertest/cloudtest"
+	"guard/providers/vast"
+	"guard/providers/vast/vasttest"
+)
+
+// TestVastStory: an instance is destroyed at the end of its lease, with proof, and its volume
+// is told of; another is stopped and costs its disk from then on; a third is outbid, which
+// people hear, and costs its disk too.
+func TestVastStory(t *testing.T) {
+	var s *story
+	c := &vasttest.Cloud{Key: providertest.Secret, User: 4711, Credit: guard.MustMoney("100USD"), Boxes: map[string]vasttest.Box{"103": {Bid: true}},
+		Cloud: &cloudtest.Cloud{Lags: cloudtest.Lags{End: time.Minute}, Clock: func() time.Time {
+			if s == nil {
+				return begins
+			}
+			return s.at.Wall
+		}}}
+	for id, name := range map[string]string{"101": "train", "102": "parked", "103": "cheap"} {
+		c.Create(providertest.Thing{ID: id, Name: name, GPUs: 2, Price: guard.MustMoney("3USD")})
+	}
+	c.Create(providertest.Thing{Kind: guard.Volume, ID: "201", Name: "data", AttachedTo: "101"})
+	s = tell(t, `
+mode: enforce
+rules: {orphan_volume: {after: 1h, then: alert}}
+accounts:
+  - {name: boxes, provider: vast, sweep: 10m, vast: {api_key: {env: VAST_API_KEY}}}
+`, func(a configs.Account) (providers.Provider, error) {
+		return vast.New(vast.Options{Name: a.Name, Config: vast.Config{APIKey: guard.NewSecret(providertest.Secret)}, Base: cloudtest.In(c), Unpaced: true})
+	})
+	s.until(time.Minute)
+	s.register(wire.RegisterRequest{ID: "boxes/101", TTL: "1h59m"})
+	s.register(wire.RegisterRequest{ID: "boxes/102", TTL: "1h59m", OnLimit: "stop"})
+	s.register(wire.RegisterRequest{ID: "boxes/103", TTL: "12h"})
+	s.until(time.Hour)
+	s.is("boxes/101", "running, bills yes, spent 3.02 USD") // with an hour of its volume
+	if err := c.Outbid("103"); err != nil {
+		t.Fatal(err)
+	}
+	s.until(4 * time.Hour)
+	// Two hours, a minute until it is gone, and the volume that stays.
+	s.is("boxes/101", "released, bills no, spent 6.13 USD")
+	// Two hours, until the stop is seen, and two of its disk.
+	s.is("boxes/102", "stopped, bills yes, spent 6.05 USD")
+	// An hour, until it is seen, and three of its disk.
+	s.is("boxes/103", "stopped, bills yes, spent 3.11 USD")
+	s.heard("boxes/103", "the provider took it back")
+	s.heard("boxes/201 (data)", "left behind")
+	var writes []string
+	for _, call := range c.Calls() {
+		if !strings.HasPrefix(call, "GET ") {
+			writes = append(writes, call)
+		}
+	}
+	if len(writes) != 2 {
+		t.Errorf("a destruction and a stop are wanted: %v", writes)
+	}
+	// Four hours are 240 polls, 24 sweeps, and the reads around two writes.
+	if n := len(c.Calls()); n > 600 {
+		t.Errorf("%d calls in four hours", n)
+	}
+	t.Logf("%d calls in four hours", len(c.Calls()))
+}
