@@ -111,9 +111,11 @@ func (p *process) end() string {
 	p.in.Close()
 	p.out.Close()
 	_ = p.cmd.Wait() // how it ended is in its state
+	last := time.NewTimer(lastWords)
+	defer last.Stop()
 	select {
 	case <-p.drained:
-	case <-time.After(lastWords):
+	case <-last.C:
 	}
 	p.err.Close()
 	how := p.cmd.ProcessState.String()
