@@ -145,11 +145,11 @@ type left []byte
 
 // Get gives the record where it matches its checksum.
 func (l left) Get(table, key string) ([]byte, error) {
-	end := bytes.IndexByte(l, '}')
+	end := bytes.IndexByte(l[sumSize:], '}') // the checksum may hold any byte
 	if end < 0 {
 		return nil, nil
 	}
-	value, _ := sealerOf(table).open([]byte(key), l[:end+1])
+	value, _ := sealerOf(table).open([]byte(key), l[:sumSize+end+1])
 	return value, nil
 }
 

@@ -3,8 +3,10 @@ package bolt_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,6 +115,53 @@ func TestAdvice(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A checksum may hold any byte, the one that ends a record among them.
+func TestAdviceWhateverTheChecksum(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "ledger.db")
+	mine := kept(t, path, filepath.Join(dir, "monday.db"))
+	kept(t, filepath.Join(dir, "another.db"), filepath.Join(dir, "another.backup"))
+	var record []byte
+	b := open(t, path, bolt.Options{})
+	err := b.View(ctx, func(r store.Reader) error {
+		v, err := r.Get("meta", "schema")
+		record = bytes.Clone(v)
+		return err
+	})
+	if err != nil || !bytes.Contains(record, []byte(mine)) {
+		t.Fatalf("%s, %v", record, err)
+	}
+	var stored []byte
+	for i := 0; !bytes.ContainsRune(stored, '}'); i++ {
+		id := fmt.Appendf(nil, "%0*x", len(mine), i)
+		record = bytes.Replace(record, []byte(mine), id, 1)
+		mine = string(id)
+		stored = binary.BigEndian.AppendUint32(nil, crc32.Checksum(append([]byte("meta\x00schema\x00"), record...), crc32.MakeTable(crc32.Castagnoli)))
+	}
+	if err := b.Update(ctx, func(w store.Writer) error { return w.Put("meta", "schema", record) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.BackupTo(ctx, filepath.Join(dir, "tuesday.db")); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Its older records would tell, too.
+	content = bytes.ReplaceAll(append(make([]byte, 8192), content[8192:]...), []byte(`{"schema":`), []byte(`{"SCHEMA":`))
+	content = append(append(content, stored...), record...)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = bolt.Open(ctx, path, bolt.Options{})
+	wantError(t, err, guard.ErrDamaged, "tuesday.db")
 }
 
 // schema1 is a ledger of schema 1 at a path.
