@@ -8,8 +8,8 @@
 //   - A Pro instance is an instance. Its price stands only in the detail of each one, in
 //     thousandths of a yuan an hour (pages). Whether that is for all of its GPUs is not
 //     said, and the example has one: it is taken for the whole instance.
-//   - Off, it costs no compute; a disk beyond the first 30 GB goes on, at a price that is not
-//     told. After 15 days off it is deleted with its data (pages).
+//   - Off, it costs no compute; a disk beyond the one that it is created with may go on, at a
+//     price that is not told. After 15 days off it is deleted with its data (pages).
 //   - Only what is off can be released (pages).
 //   - A container of a deployment is an instance, named "deployment/DEPLOYMENT/CONTAINER".
 //     It is only stopped, and ends with that; its deployment would start another.
@@ -153,7 +153,7 @@ func (p *Provider) Identity(ctx context.Context) (guard.Identity, error) {
 		return guard.Identity{}, fmt.Errorf("identify %s: %w", p.name, err)
 	}
 	id := p.identity
-	id.Self = here(os.Getenv)
+	id.Self = here(os.Getenv, os.ReadFile)
 	return id, nil
 }
 
@@ -163,10 +163,20 @@ const (
 	deploymentEnv = "AutoDLDeploymentUUID"
 )
 
-// here is the ID of the instance that this runs on; "" where it is none.
-func here(env func(string) string) string {
-	id := env(containerEnv)
-	if d := env(deploymentEnv); d != "" && id != "" {
+// here is the ID of the instance that this runs on; "" where it is none. A service or a login
+// over SSH does not have the container's variables: its first process does.
+func here(env func(string) string, read func(string) ([]byte, error)) string {
+	all := map[string]string{containerEnv: env(containerEnv), deploymentEnv: env(deploymentEnv)}
+	if all[containerEnv] == "" {
+		b, _ := read("/proc/1/environ") // what cannot be read tells nothing
+		for kv := range strings.SplitSeq(string(b), "\x00") {
+			if k, v, ok := strings.Cut(kv, "="); ok {
+				all[k] = v
+			}
+		}
+	}
+	id := all[containerEnv]
+	if d := all[deploymentEnv]; d != "" && id != "" {
 		id = containerID(d, id)
 	}
 	if len(id) > 2*maxID || providers.Text(id, 2*maxID) != id {

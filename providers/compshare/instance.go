@@ -84,7 +84,7 @@ func (x instance) data() []string {
 	x.Disks.Into(&disks)
 	var out []string
 	for _, d := range disks {
-		if id, ok := d.ID.ID(maxID); ok && d.Boot.Text(maxWord) == "False" {
+		if id, ok := d.ID.ID(maxID); ok && (d.Boot.Text(maxWord) == "False" || d.Boot.Tri() == guard.No) {
 			out = append(out, id)
 		}
 	}
@@ -131,8 +131,9 @@ func (p *Provider) bill(r *guard.Resource, x instance, at time.Time) {
 		r.StopSaves, r.Rate, r.StoppedRate = guard.StopSavesCompute, hourly(q.price), q.off
 	case periods[charge] != nil:
 		r.StopSaves = guard.StopSavesNothing
-		r.Lump = ahead(charge, q.price, unix(x.Expires), yes(x.Renews), at)
-		r.Rate = q.beside
+		if r.Lump = ahead(charge, q.price, unix(x.Expires), yes(x.Renews), at); r.Lump.Amount.IsSet() {
+			r.Rate = q.beside
+		}
 		r.PlatformEnds = lapse(charge, unix(x.Expires), yes(x.Renews))
 	}
 	want := prices.Want{Type: r.Type, Scope: Scope, Spot: r.Spot, GPUs: r.GPUs}

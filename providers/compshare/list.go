@@ -86,6 +86,7 @@ func (p *Provider) all(ctx context.Context) ([]instance, error) {
 		}
 		before = total
 		offset += len(entries) // a page may be shorter than it could be
+		had := len(out) + wrong
 		for _, f := range entries {
 			var x instance
 			id, ok := "", f.Into(&x)
@@ -100,16 +101,15 @@ func (p *Provider) all(ctx context.Context) ([]instance, error) {
 				out = append(out, x)
 			}
 		}
-		switch {
-		case wrong > 0 && len(out)+wrong >= int(total):
-			return out, fmt.Errorf("%w: %d of %d entries of the list have no usable ID, so it does not count as complete", guard.ErrBadReply, wrong, wrong+len(out))
-		case len(out) > int(total), len(entries) == 0 && len(out) < int(total):
-			return out, fmt.Errorf("%w: the list has %d entries, and says that there are %d", guard.ErrBadReply, len(out), total)
-		case len(out) == int(total):
-			return out, nil
-		case offset > maxAll:
-			return out, fmt.Errorf("%w: the list has no end", guard.ErrBadReply)
+		switch got := len(out) + wrong; {
+		case got < int(total) && got > had:
+			continue // another page
+		case got != int(total):
+			return out, fmt.Errorf("%w: the list has %d entries, and says that there are %d", guard.ErrBadReply, got, total)
+		case wrong > 0:
+			return out, fmt.Errorf("%w: %d of %d entries of the list have no usable ID, so it does not count as complete", guard.ErrBadReply, wrong, got)
 		}
+		return out, nil
 	}
 }
 

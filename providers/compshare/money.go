@@ -32,7 +32,8 @@ var kept = map[string]time.Duration{dynamic: 4 * time.Hour, day: 12 * time.Hour,
 const mostPeriods = 1000
 
 // ahead is what was paid for the period that the present is in; of what was bought for many,
-// one. A lump without an amount is one whose amount is not known.
+// one. It is no lump where that period cannot be told, and one without an amount where the
+// price cannot.
 func ahead(charge string, price guard.Money, until time.Time, renews guard.Tri, at time.Time) guard.Lump {
 	if until.IsZero() {
 		return guard.Lump{}
@@ -40,7 +41,10 @@ func ahead(charge string, price guard.Money, until time.Time, renews guard.Tri, 
 	back := periods[charge]
 	from := back(until)
 	for n := 0; from.After(at) && n < mostPeriods; n++ {
-		from, until = back(from), from
+		from, until, renews = back(from), from, guard.Unknown // the next one is paid for already
+	}
+	if from.After(at) {
+		return guard.Lump{}
 	}
 	return guard.Lump{Amount: price, From: from, Until: until, Renews: renews, Source: "api"}
 }
@@ -103,11 +107,14 @@ func (x instance) quote() quote {
 	if image.IsNegative() {
 		image, imageTold = guard.Money{}, false
 	}
+	if x.spot() {
+		charge = postpay // whatever it says
+	}
 	disk, diskTold := systemDisk(x.DiskPrices, charge)
 	if x.DiskPrices.Null() {
 		diskTold = true // nothing beside the instance's own price
 	}
-	if charge == postpay || x.spot() {
+	if charge == postpay {
 		if diskTold {
 			q.price = sum(x.Price, disk, image)
 		}

@@ -102,10 +102,10 @@ func (p *Provider) volume(x disk, at time.Time) guard.Resource {
 	gb, known := tariff[charge]
 	if rate := gb.PerGB(r.SizeGB); known && rate.Known() {
 		r.Rate = rate
-		if until := unix(x.Expires); charge != postpay && !until.IsZero() {
-			paid, _ := rate.For(gb.Per)
-			r.Lump, r.Rate = ahead(charge, paid, until, guard.Unknown, at), free
-			r.Lump.Source = gb.Source
+		if paid, _ := rate.For(gb.Per); charge != postpay {
+			if r.Lump = ahead(charge, paid, unix(x.Expires), guard.Unknown, at); !r.Lump.IsZero() {
+				r.Lump.Source, r.Rate = gb.Source, free
+			}
 		}
 	}
 	if rate, ok := p.book.Volume(prices.Want{Type: dataDisk, Scope: Scope, SizeGB: r.SizeGB}); ok {
