@@ -9,9 +9,13 @@ import (
 	"guard/providers"
 )
 
-// Balance implements providers.Balancer. The API tells what is owed at the moment, the
-// month's usage included; credit is owed by DigitalOcean.
-func (p Prepaid) Balance(ctx context.Context) (guard.Balance, error) {
+// Balance implements providers.Balancer, for an account that is configured to pay ahead;
+// another is guard.ErrUnsupported, for one that is sent invoices always owes something. The
+// API tells what is owed, the month's usage included; credit is owed by DigitalOcean.
+func (p *Provider) Balance(ctx context.Context) (guard.Balance, error) {
+	if !p.prepaid {
+		return guard.Balance{}, fmt.Errorf("read the balance of %s: %w: it is not configured as prepaid", p.name, guard.ErrUnsupported)
+	}
 	reply, err := p.read(providers.Read(ctx), "v2/customers/my/balance", nil)
 	if isAbsent(err) {
 		err = fmt.Errorf("%w: there is no balance", guard.ErrBadReply)

@@ -61,13 +61,13 @@ func leftoverID(kind guard.Kind, n int) string {
 func at(t testing.TB) context.Context { return guard.WithInstant(t.Context(), noon) }
 
 // adapter is one without a pace, of an account that pays ahead.
-func adapter(t testing.TB, name string, rt http.RoundTripper, secret guard.Secret) Prepaid {
+func adapter(t testing.TB, name string, rt http.RoundTripper, secret guard.Secret) *Provider {
 	t.Helper()
 	p, err := New(Options{Name: name, Config: Config{Token: secret, Prepaid: true}, Base: rt, Unpaced: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p.(Prepaid)
+	return p
 }
 
 func classify(r *http.Request, _ []byte) providertest.Op {
@@ -88,7 +88,7 @@ func classify(r *http.Request, _ []byte) providertest.Op {
 	return providertest.Op{Call: providertest.List, Scope: Scope}
 }
 
-// odd records are such as no API should tell.
+// oddRecords are such as no API should tell.
 var oddRecords = map[string]map[string]any{
 	"nulls": {"name": nil, "status": nil, "locked": nil, "created_at": nil, "size": nil, "size_slug": nil, "gpu_info": nil, "tags": nil, "volume_ids": nil},
 	"words for numbers": {"size": map[string]any{"slug": 7, "price_hourly": "free", "gpu_info": map[string]any{"count": "two"}}, "gpu_info": "x",
@@ -125,7 +125,7 @@ func thing(n int) providertest.Thing {
 
 // on is an adapter on a handler.
 func on(t testing.TB, h http.Handler) *Provider {
-	return adapter(t, "ocean", cloudtest.In(h), guard.NewSecret(providertest.Secret)).Provider
+	return adapter(t, "ocean", cloudtest.In(h), guard.NewSecret(providertest.Secret))
 }
 
 // listed are the things of a kind by their IDs.

@@ -1,8 +1,8 @@
 // Package digitalocean is the adapter of DigitalOcean, on its API v2 through godo.
 //
-// godo signs, sends and knows the paths; what comes back is decoded here, field by field.
-// Its own records would take a list that is missing for an empty one, lose a whole list
-// for one odd number in it, and keep prices as floats.
+// godo knows the paths and the form of what is sent; what comes back is decoded here, field
+// by field. Its own records would take a list that is missing for an empty one, lose a
+// whole list for one odd number in it, and keep prices as floats.
 //
 // What it knows of DigitalOcean, and where its facts come from (the API's own description,
 // 2026, "description"; its pages on billing of 2026, "pages"):
@@ -74,24 +74,21 @@ type Options struct {
 
 // Provider is one DigitalOcean account.
 type Provider struct {
-	name string
-	book *prices.Book
-	api  *godo.Client
+	name    string
+	book    *prices.Book
+	api     *godo.Client
+	prepaid bool
 }
-
-// Prepaid is one that pays ahead: it tells what is left. The API does not tell such an
-// account from one that is sent invoices, which always owes something.
-type Prepaid struct{ *Provider }
 
 var (
 	_ providers.Provider = (*Provider)(nil)
 	_ providers.Tagger   = (*Provider)(nil)
-	_ providers.Balancer = Prepaid{}
+	_ providers.Balancer = (*Provider)(nil)
 )
 
-// New makes the adapter, a *Provider or a Prepaid. It calls nothing. Without a name or a
-// token it is guard.ErrInvalid.
-func New(o Options) (providers.Provider, error) {
+// New makes the adapter. It calls nothing. Without a name or a token it is
+// guard.ErrInvalid.
+func New(o Options) (*Provider, error) {
 	if o.Name == "" || !o.Config.Token.IsSet() {
 		return nil, fmt.Errorf("%w: a DigitalOcean account needs a name and a token", guard.ErrInvalid)
 	}
@@ -104,11 +101,7 @@ func New(o Options) (providers.Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: the endpoint is not a URL; write it as https://HOST", guard.ErrInvalid)
 	}
-	p := &Provider{name: o.Name, book: o.Book, api: api}
-	if o.Config.Prepaid {
-		return Prepaid{p}, nil
-	}
-	return p, nil
+	return &Provider{name: o.Name, book: o.Book, api: api, prepaid: o.Config.Prepaid}, nil
 }
 
 // String names the account and nothing else.

@@ -2,6 +2,7 @@ package digitalocean
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"guard"
@@ -50,8 +51,8 @@ type getting struct {
 // many answers for the droplets that the listings have.
 func (g *getting) many(ctx context.Context, ids map[string]bool) {
 	all, err := g.p.droplets(ctx)
-	if over(err) {
-		g.stop = err
+	if err != nil && !errors.Is(err, guard.ErrBadReply) {
+		g.stop = err // so many calls one by one would fail, too
 	}
 	for _, r := range all {
 		if ids[r.ID.ID] {

@@ -1,11 +1,15 @@
 package digitalocean
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 
 	"guard"
 	"guard/providers"
+	"guard/providers/digitalocean/digitaloceantest"
+	"guard/providers/prices"
 	"guard/providers/providertest"
 )
 
@@ -55,6 +59,121 @@ func TestDroplets(t *testing.T) {
 		}
 		if r.Bills != guard.Yes || r.StopSaves != guard.StopSavesNothing || r.Created.IsZero() {
 			t.Errorf("%d: %+v", n, r)
+		}
+	}
+}
+
+// TestPages: a list is what it counts, read page by page.
+func TestPages(t *testing.T) {
+	var boxes []providertest.Thing
+	for i := range 450 {
+		boxes = append(boxes, thing(i))
+	}
+	c := cloud(boxes...)
+	p := on(t, c)
+	if got := listed(t, p, guard.Instance); len(got) != 450 || len(c.Calls()) != 4 {
+		t.Errorf("%d droplets in %d calls, want 450 in 4", len(got), len(c.Calls()))
+	}
+	page := func(ids string, total string) string {
+		return `{"droplets":[` + ids + `],"links":{},"meta":{"total":` + total + `}}`
+	}
+	for name, x := range map[string]struct {
+		pages []string
+		want  int
+		ok    bool
+	}{
+		"whole":                 {[]string{page(`{"id":1},{"id":2}`, "3"), page(`{"id":3}`, "3")}, 3, true},
+		"empty":                 {[]string{page(``, "0")}, 0, true},
+		"cut short":             {[]string{page(`{"id":1},{"id":2}`, "3"), page(``, "3")}, 2, false},
+		"the same page again":   {[]string{page(`{"id":1},{"id":2}`, "4"), page(`{"id":1},{"id":2}`, "4")}, 2, false},
+		"changed meanwhile":     {[]string{page(`{"id":1},{"id":2}`, "3"), page(`{"id":3}`, "4")}, 3, false},
+		"more than it counts":   {[]string{page(`{"id":1},{"id":2}`, "1")}, 2, false},
+		"no count":              {[]string{page(`{"id":1}`, "null")}, 1, false},
+		"a count of words":      {[]string{page(`{"id":1}`, `"1"`)}, 1, false},
+		"a count beyond reason": {[]string{page(`{"id":1}`, "1e9")}, 1, false},
+		"an entry without name": {[]string{page(`{"id":1},{"id":"x"}`, "3"), page(`{"id":3}`, "3")}, 2, false},
+	} {
+		got, err := list[droplet](at(t), adapter(t, "ocean", &pager{x.pages}, guard.NewSecret("k")), "droplets", dropletsPath, nil)
+		if len(got) != x.want || (err == nil) != x.ok || err != nil && !errors.Is(err, guard.ErrBadReply) {
+			t.Errorf("%s: %d, %v", name, len(got), err)
+		}
+	}
+}
+
+// pager gives one body after the other, the last for ever.
+type pager struct{ pages []string }
+
+func (x *pager) RoundTrip(r *http.Request) (*http.Response, error) {
+	body := canned(x.pages[0])
+	if len(x.pages) > 1 {
+		x.pages = x.pages[1:]
+	}
+	return body.RoundTrip(r)
+}
+
+// TestReadingMany: beyond four the listings are asked, and by ID only what they have not.
+func TestReadingMany(t *testing.T) {
+	c := cloud(thing(1), thing(2), thing(3), thing(4), thing(5))
+	p := on(t, c)
+	var ids []guard.ResourceID
+	for _, n := range []int{1, 2, 3, 4, 5, 9, 1} {
+		ids = append(ids, p.id(guard.Instance, dropletID(n)))
+	}
+	for i, l := range p.Get(at(t), ids...) {
+		if want := map[bool]guard.Verdict{true: guard.VerdictAbsent, false: guard.VerdictFound}[i == 5]; l.Verdict != want || l.ID != ids[i] {
+			t.Errorf("%d: %s is %s, %v", i, l.ID, l.Verdict, l.Err)
+		}
+	}
+	if n := len(c.Calls()); n != 3 {
+		t.Errorf("%d calls, want two listings and one by ID: %v", n, c.Calls())
+	}
+	if l := p.Get(at(t), ids[0])[0]; l.Resource.HasGPU != guard.Yes || l.Resource.GPUs != 2 {
+		t.Errorf("by ID it is %+v", l.Resource)
+	}
+}
+
+// TestLeftovers: what is left of droplets, and what a price book says of it.
+func TestLeftovers(t *testing.T) {
+	c := cloud(thing(1))
+	book, _, err := prices.Parse("book", []byte(`currency: USD
+volumes:
+  - {type: volume, scope: "*", rate: {amount: "0.10", per: gb_month}}
+  - {type: reserved-ip, scope: "*", rate: {amount: "5", per: month}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := on(t, c)
+	p.book = book
+	c.Create(leftover(guard.Snapshot, 11, ""))
+	for kind, n := range map[guard.Kind]int{guard.Volume: 1, guard.Image: 4, guard.Address: 2} {
+		for i := range n {
+			c.Create(leftover(kind, i+1, ""))
+		}
+	}
+	image, address := func(n int) string { return leftoverID(guard.Image, n) }, leftoverID(guard.Address, 2)
+	c.Special[image(2)] = digitaloceantest.Special{Type: "backup"}
+	c.Special[image(3)] = digitaloceantest.Special{Type: "custom", Set: map[string]any{"status": "deleted"}}
+	c.Special[image(4)] = digitaloceantest.Special{Type: "lunar", Set: map[string]any{"size_gigabytes": nil}}
+	c.Special[address] = digitaloceantest.Special{Set: map[string]any{"droplet": 7}}
+	for id, want := range map[string]string{
+		leftoverID(guard.Volume, 1):    "volume running bills yes, 100 GB for 0.013699 USD per hour (100 × 0.10 USD per gb per month), uses untold false",
+		leftoverID(guard.Snapshot, 11): "volume-snapshot running bills yes, 100 GB for unknown, uses untold false",
+		image(1):                       "droplet-snapshot running bills yes, 100 GB for unknown, uses untold false",
+		image(2):                       "backup running bills yes, 100 GB for unknown, uses untold false",
+		image(3):                       "custom-image gone bills no, 100 GB for unknown, uses untold false",
+		image(4):                       " running bills yes, 0 GB for unknown, uses untold false",
+		leftoverID(guard.Address, 1):   "reserved-ip running bills yes, 1 GB for 0.006849 USD per hour (5.00 USD per month), uses untold false",
+		address:                        "reserved-ip running bills unknown, 1 GB for 0.006849 USD per hour (5.00 USD per month), uses untold true",
+	} {
+		var r guard.Resource
+		for _, kind := range kinds[1:] {
+			if x, ok := listed(t, p, kind)[id]; ok && r.ID.ID == "" {
+				r = x
+			}
+		}
+		if s := fmt.Sprintf("%s %s bills %s, %d GB for %s, uses untold %t", r.Type, r.State, r.Bills, r.SizeGB, r.Rate, r.UsesUntold); s != want {
+			t.Errorf("%s is\n%s, want\n%s", id, s, want)
 		}
 	}
 }

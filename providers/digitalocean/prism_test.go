@@ -13,13 +13,13 @@ import (
 // kinds are all that DigitalOcean has.
 var kinds = []guard.Kind{guard.Instance, guard.Volume, guard.Snapshot, guard.Image, guard.Address}
 
-func mocked(t *testing.T, m *prismtest.Mock, rt http.RoundTripper) Prepaid {
+func mocked(t *testing.T, m *prismtest.Mock, rt http.RoundTripper) *Provider {
 	t.Helper()
 	p, err := New(Options{Name: "mock", Config: Config{Token: guard.NewSecret("mock"), Endpoint: m.URL, Prepaid: true}, Base: rt, Unpaced: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p.(Prepaid)
+	return p
 }
 
 // byMethod sends what writes one way and what reads another.
@@ -93,14 +93,14 @@ func TestPrism(t *testing.T) {
 }
 
 // things are one of each kind, by the description's examples.
-func things(p Prepaid) []guard.ResourceID {
+func things(p *Provider) []guard.ResourceID {
 	return []guard.ResourceID{
 		p.id(guard.Instance, "3164444"), p.id(guard.Volume, "506f78a4-e098-11e5-ad9f-000f53306ae1"), p.id(guard.Snapshot, "fbe805e8-866b-11e6-96bf-000f53315a41"),
 		p.id(guard.Image, "6918990"), p.id(guard.Address, "45.55.96.47"),
 	}
 }
 
-func understands(t *testing.T, p Prepaid) {
+func understands(t *testing.T, p *Provider) {
 	if id, err := p.Identity(at(t)); err != nil || id.ID == "" || !id.Strong {
 		t.Errorf("Identity: %+v, %v", id, err)
 	}
@@ -124,7 +124,7 @@ func understands(t *testing.T, p Prepaid) {
 		}
 	}
 	gpus, price := map[int]int{}, map[int]string{1: "6.74 USD per hour", 0: "0.00744 USD per hour"}
-	for _, r := range listed(t, p.Provider, guard.Instance) {
+	for _, r := range listed(t, p, guard.Instance) {
 		gpus[r.GPUs]++
 		if r.Rate.String() != price[r.GPUs] || r.HasGPU != guard.TriOf(r.GPUs > 0) || r.TagsUntold {
 			t.Errorf("the example's droplet is %+v", r)
@@ -144,7 +144,7 @@ func understands(t *testing.T, p Prepaid) {
 	}
 }
 
-func refused(t *testing.T, p Prepaid, want error) {
+func refused(t *testing.T, p *Provider, want error) {
 	if _, err := p.Identity(at(t)); !errors.Is(err, want) {
 		t.Errorf("Identity: %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -174,32 +175,10 @@ const (
 // make up the number that the API counts, or that changes meanwhile.
 func list[T interface{ key() (string, bool) }](ctx context.Context, p *Provider, name, path string, query url.Values) ([]T, error) {
 	out, at := []T{}, map[string]bool{}
-	seen, wrong, total := 0, 0, int64(-1)
-	for page := 1; ; page++ {
-		q := url.Values{"per_page": {strconv.Itoa(perPage)}, "page": {strconv.Itoa(page)}}
-		for k, v := range query {
-			q[k] = v
-		}
-		reply, err := p.read(ctx, path, q)
-		if isAbsent(err) {
-			err = fmt.Errorf("%w: there is no such list", guard.ErrBadReply)
-		}
-		if err != nil {
-			return out, err
-		}
-		var raw []providers.Field
-		var meta struct {
-			Total providers.Field `json:"total"`
-		}
-		reply["meta"].Into(&meta)
-		n, counted := meta.Total.Count(maxPages * perPage)
-		switch {
-		case !reply[name].Into(&raw):
-			return out, fmt.Errorf("%w: the reply has no list of %s in it", guard.ErrBadReply, name)
-		case total >= 0 && n != total:
-			return out, fmt.Errorf("%w: the list of %s changed while it was read", guard.ErrBadReply, name)
-		}
-		total = n
+	seen, wrong, total := 0, 0, -1
+	for n := 1; ; n++ {
+		raw, count, err := p.page(ctx, name, path, query, n)
+		before := len(out)
 		for _, b := range raw {
 			var x T
 			b.Into(&x) // else it has no ID
@@ -211,19 +190,48 @@ func list[T interface{ key() (string, bool) }](ctx context.Context, p *Provider,
 				out = append(out, x)
 			}
 		}
-		seen += len(raw)
 		switch {
-		case !counted:
-			return out, fmt.Errorf("%w: the list of %s does not tell how many there are", guard.ErrBadReply, name)
-		case seen < int(total) && len(raw) > 0 && page < maxPages:
-			continue
+		case err != nil:
+			return out, err
+		case total >= 0 && count != total:
+			return out, fmt.Errorf("%w: the list of %s changed while it was read", guard.ErrBadReply, name)
+		}
+		total, seen = count, seen+len(raw)
+		switch {
+		case seen < total && len(out) > before && n < maxPages:
 		case wrong > 0:
 			return out, fmt.Errorf("%w: %d of %d entries of the list of %s have no usable ID, so it does not count as complete", guard.ErrBadReply, wrong, seen, name)
-		case len(out) != int(total):
+		case len(out) != total:
 			return out, fmt.Errorf("%w: the list of %s has %d entries and counts %d", guard.ErrBadReply, name, len(out), total)
+		default:
+			return out, nil
 		}
-		return out, nil
 	}
+}
+
+// page reads the n-th page of a list, and how many entries the API counts on all of them.
+func (p *Provider) page(ctx context.Context, name, path string, query url.Values, n int) (entries []providers.Field, total int, err error) {
+	q := url.Values{"per_page": {strconv.Itoa(perPage)}, "page": {strconv.Itoa(n)}}
+	maps.Copy(q, query)
+	reply, err := p.read(ctx, path, q)
+	if isAbsent(err) {
+		err = fmt.Errorf("%w: there is no such list", guard.ErrBadReply)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	var meta struct {
+		Total providers.Field `json:"total"`
+	}
+	reply["meta"].Into(&meta)
+	count, counted := meta.Total.Count(maxPages * perPage)
+	switch {
+	case !reply[name].Into(&entries):
+		err = fmt.Errorf("%w: the reply has no list of %s in it", guard.ErrBadReply, name)
+	case !counted:
+		err = fmt.Errorf("%w: the list of %s does not tell how many there are", guard.ErrBadReply, name)
+	}
+	return entries, int(count), err
 }
 
 // numeric reports whether an ID is one of those that are numbers.

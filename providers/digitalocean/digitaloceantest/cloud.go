@@ -19,9 +19,8 @@ import (
 	"guard/providers/providertest/cloudtest"
 )
 
-// Cloud is one account, an [http.Handler]. A lock is Protected; a volume or a reserved IP
-// is AttachedTo its droplet, and what a snapshot or an image was made of is AttachedTo,
-// too, in Special. Its fields are set before it is used.
+// Cloud is one account, an [http.Handler]. A lock is Protected, and a volume or a reserved
+// IP is AttachedTo its droplet. Its fields are set before it is used.
 type Cloud struct {
 	*cloudtest.Cloud
 

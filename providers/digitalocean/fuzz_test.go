@@ -1,0 +1,69 @@
+package digitalocean
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"guard"
+	"guard/providers"
+)
+
+// canned answers every request with one body.
+type canned string
+
+func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(c))), ContentLength: int64(len(c)), Request: r}, nil
+}
+
+// FuzzReplies: whatever a reply holds, nothing panics, no price is below or at zero, no
+// droplet is free, nothing is absent with status 200, and a list without a list in it is
+// not an empty one.
+func FuzzReplies(f *testing.F) {
+	for _, seed := range []string{
+		`{"droplets":[{"id":3164444,"name":"a","status":"active","locked":false,"created_at":"2020-07-21T18:37:44Z","size":{"slug":"gpu-h100x1-80gb","price_hourly":6.74,"gpu_info":{"count":1}},"tags":["web","env:prod"],"volume_ids":["v-1"],"snapshot_ids":[1]}],"links":{},"meta":{"total":1}}`,
+		`{"droplet":{"id":1,"status":"off","size":{"price_hourly":0.00743999984115362}},"volume":{"id":"v","droplet_ids":[1],"size_gigabytes":10},"snapshot":{"id":"s","resource_id":"v","size_gigabytes":2.34}}`,
+		`{"images":[{"id":1,"type":"backup","status":"deleted","size_gigabytes":1e300}],"snapshots":[{"id":"1"}],"volumes":[],"reserved_ips":[{"ip":"45.55.96.47","droplet":{"id":1}}],"meta":{"total":1}}`,
+		`{"account":{"uuid":"u","team":{"uuid":"t"}},"month_to_date_balance":"-12.5"}`,
+		`{"droplets":[],"meta":{"total":0}}`, `{"droplets":[null],"meta":{"total":1}}`, `{"droplets":null}`, `{}`, `[]`, `null`, ``,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		p := adapter(t, "fuzz", canned(body), guard.NewSecret("k"))
+		var whole map[string]json.RawMessage
+		_ = json.Unmarshal([]byte(body), &whole) // or nothing is told
+		inv, err := p.List(at(t), providers.Query{Kinds: kinds})
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := []string{"droplets", "volumes", "snapshots", "images", "reserved_ips"}
+		for i, res := range inv.Results {
+			if res.Err == nil && len(res.Resources) == 0 && !strings.HasPrefix(string(whole[names[i]]), "[") {
+				t.Errorf("an empty list of %ss", res.Kind)
+			}
+			for _, r := range res.Resources {
+				sane(t, r)
+			}
+		}
+		for _, id := range things(p) {
+			switch l := p.Get(at(t), id)[0]; l.Verdict {
+			case guard.VerdictAbsent:
+				if id.Kind != guard.Snapshot { // of a droplet, it is an image
+					t.Errorf("%s is absent, with status 200", id)
+				}
+			case guard.VerdictFound:
+				sane(t, l.Resource)
+			}
+		}
+		if b, err := p.Balance(at(t)); err == nil && !b.Amount.IsSet() {
+			t.Errorf("%+v", b)
+		}
+		if id, err := p.Identity(at(t)); err == nil && id.ID == "" {
+			t.Errorf("%+v", id)
+		}
+		_ = p.Tag(at(t), things(p)[0], map[string]string{"a": "b"}) // must not panic
+	})
+}
