@@ -2,6 +2,7 @@ package lambda
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -53,8 +54,8 @@ type getting struct {
 // many answers for the instances that a listing has.
 func (g *getting) many(ctx context.Context, ids map[string]bool) {
 	all, err := g.instances(ctx)
-	if over(err) {
-		g.stop = err
+	if err != nil && !errors.Is(err, guard.ErrBadReply) {
+		g.stop = err // so many calls one by one would fail, too
 	}
 	for _, r := range all {
 		if ids[r.ID.ID] {
