@@ -72,3 +72,36 @@ accounts:
 	}
 	t.Logf("%d calls in four hours", len(c.Calls()))
 }
+
+// TestVastEmptied: when the balance is used up Vast stops what runs, and its disk bills on,
+// into debt, until the lease's end destroys it.
+func TestVastEmptied(t *testing.T) {
+	var s *story
+	c := &vasttest.Cloud{Key: providertest.Secret, User: 4711, Credit: guard.MustMoney("1.50USD"), Boxes: map[string]vasttest.Box{},
+		Cloud: &cloudtest.Cloud{Clock: func() time.Time {
+			if s == nil {
+				return begins
+			}
+			return s.at.Wall
+		}}}
+	c.Create(providertest.Thing{ID: "101", Name: "train", GPUs: 1, Price: guard.MustMoney("3USD")})
+	s = tell(t, `
+mode: enforce
+accounts:
+  - {name: boxes, provider: vast, poll: 10m, vast: {api_key: {env: VAST_API_KEY}}}
+`, func(a configs.Account) (providers.Provider, error) {
+		return vast.New(vast.Options{Name: a.Name, Config: vast.Config{APIKey: guard.NewSecret(providertest.Secret)}, Base: cloudtest.In(c), Unpaced: true})
+	})
+	s.until(time.Minute)
+	s.register(wire.RegisterRequest{ID: "boxes/101", TTL: "180h"})
+	s.until(30 * time.Minute)
+	if err := c.Drain(); err != nil {
+		t.Fatal(err)
+	}
+	c.Change(func(c *vasttest.Cloud) { c.Credit = guard.MustMoney("-0.48USD") })
+	s.until(7 * 24 * time.Hour)
+	s.is("boxes/101", "stopped, bills yes, spent 4.90 USD") // half an hour, until it is seen, and 167 of its disk
+	s.heard("boxes/101", "not free: 0.48 USD per day")
+	s.until(8 * 24 * time.Hour)
+	s.is("boxes/101", "released, bills no, spent 5.14 USD")
+}

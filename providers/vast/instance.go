@@ -44,6 +44,9 @@ type instance struct {
 
 func (x instance) key() (string, bool) { return number(x.ID) }
 
+// expired is how long after the end of its host's offer an instance is kept at least (pages).
+const expired = 48 * time.Hour
+
 // The words of a contract, and those of a container while its contract runs. A container
 // that has exited, or whose host is not heard of (unknown, offline), never comes back by
 // itself (description), and one that is frozen holds its GPUs (CLI): of those nothing says
@@ -116,7 +119,7 @@ func (p *Provider) instance(x instance) guard.Resource {
 		r.GPUs, r.HasGPU = int(n), guard.TriOf(n > 0)
 	}
 	if ends := epoch(x.Ends); !ends.IsZero() {
-		r.PlatformEnds = guard.PlatformEnd{At: ends, Why: "the host's offer ends then, which stops it; two days later it may be deleted"}
+		r.PlatformEnds = guard.PlatformEnd{At: ends.Add(expired), Why: "two days after its host's offer ends, which stops it"}
 	}
 	for _, v := range volumesOf(x.Volumes) {
 		r.Children = append(r.Children, guard.Child{ID: p.id(guard.Volume, v), GoesWithInstance: guard.No})
@@ -143,8 +146,9 @@ func (p *Provider) price(r *guard.Resource, x instance) {
 			r.StoppedRate = hourly(x.Storage)
 		}
 		r.Rate = total
-		// What loads is billed for its disk alone, and a moment later for all.
-		if !total.Known() || r.State != guard.StateRunning && dearer(running, total) {
+		// While it runs both say the same. What loads is billed for its disk alone, and a
+		// moment later for all.
+		if !total.Known() || dearer(running, total) {
 			r.Rate = running
 		}
 	}

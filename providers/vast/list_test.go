@@ -112,16 +112,17 @@ func TestPrices(t *testing.T) {
 		set  map[string]any
 		want string
 	}{
-		"it runs":                     {nil, "1.38 USD per hour, stopped 0.02 USD per hour"},
-		"the disk is within":          {with(nil, map[string]any{"dph_base": 0.169, "dph_total": 0.207, "instance": hours(0.207, 0.038), "storage_total_cost": 0.038}), "0.207 USD per hour, stopped 0.038 USD per hour"},
-		"stopped":                     {with(stopped, map[string]any{"dph_base": 0.169, "dph_total": 0.207, "instance": hours(0.038, 0.038)}), "unknown, stopped 0.038 USD per hour"},
-		"stopped, and nothing told":   {with(stopped, map[string]any{"instance": nil}), "unknown, stopped unknown"},
-		"stopped for nothing":         {with(stopped, map[string]any{"instance": hours(0, 0)}), "unknown, stopped unknown"},
-		"it loads":                    {with(loading, map[string]any{"instance": hours(0.02, 0.02)}), "1.38 USD per hour, stopped 0.02 USD per hour"},
-		"the parts are not told":      {with(nil, map[string]any{"instance": nil}), "1.38 USD per hour, stopped 0.02 USD per hour"},
-		"nor the part without a disk": {with(nil, map[string]any{"instance": nil, "dph_base": nil}), "unknown, stopped 0.02 USD per hour"},
-		"for nothing":                 {with(nil, map[string]any{"instance": hours(0, 0), "dph_total": 0, "storage_total_cost": 0}), "unknown, stopped unknown"},
-		"absurd":                      {with(nil, map[string]any{"instance": hours(1e38, -1), "dph_total": 1e38, "storage_total_cost": "x"}), "unknown, stopped unknown"},
+		"it runs":                               {nil, "1.38 USD per hour, stopped 0.02 USD per hour"},
+		"the disk is within":                    {with(nil, map[string]any{"dph_base": 0.169, "dph_total": 0.207, "instance": hours(0.207, 0.038), "storage_total_cost": 0.038}), "0.207 USD per hour, stopped 0.038 USD per hour"},
+		"stopped":                               {with(stopped, map[string]any{"dph_base": 0.169, "dph_total": 0.207, "instance": hours(0.038, 0.038)}), "unknown, stopped 0.038 USD per hour"},
+		"stopped, and nothing told":             {with(stopped, map[string]any{"instance": nil}), "unknown, stopped unknown"},
+		"stopped for nothing":                   {with(stopped, map[string]any{"instance": hours(0, 0)}), "unknown, stopped unknown"},
+		"it runs, and is told as if it did not": {with(nil, map[string]any{"instance": hours(0.02, 0.02)}), "1.38 USD per hour, stopped 0.02 USD per hour"},
+		"it loads":                              {with(loading, map[string]any{"instance": hours(0.02, 0.02)}), "1.38 USD per hour, stopped 0.02 USD per hour"},
+		"the parts are not told":                {with(nil, map[string]any{"instance": nil}), "1.38 USD per hour, stopped 0.02 USD per hour"},
+		"nor the part without a disk":           {with(nil, map[string]any{"instance": nil, "dph_base": nil}), "unknown, stopped 0.02 USD per hour"},
+		"for nothing":                           {with(nil, map[string]any{"instance": hours(0, 0), "dph_total": 0, "storage_total_cost": 0}), "unknown, stopped unknown"},
+		"absurd":                                {with(nil, map[string]any{"instance": hours(1e38, -1), "dph_total": 1e38, "storage_total_cost": "x"}), "unknown, stopped unknown"},
 	} {
 		c := cloud(thing("1"))
 		c.Boxes["1"] = vasttest.Box{Set: tt.set}
@@ -177,7 +178,7 @@ func TestWhatIsTold(t *testing.T) {
 	c.Boxes["1"] = vasttest.Box{Set: map[string]any{"start_date": 1761008618.225083, "disk_space": 10.08}}
 	r := listed(t, on(t, c), guard.Instance)["1"]
 	if !r.Created.Equal(time.Date(2025, 10, 21, 1, 3, 38, 0, time.UTC)) || r.SizeGB != 11 || r.Name != "box 1" || r.Tags != nil || r.HasGPU != guard.Yes ||
-		!r.PlatformEnds.At.Equal(time.Unix(2034617753, 0)) || r.StopSaves != guard.StopSavesCompute {
+		!r.PlatformEnds.At.Equal(time.Unix(2034617753+2*86400, 0)) || r.StopSaves != guard.StopSavesCompute {
 		t.Errorf("%+v", r)
 	}
 	book, _, err := prices.Parse("book.yaml", []byte(`

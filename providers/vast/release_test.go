@@ -93,6 +93,8 @@ func TestErrors(t *testing.T) {
 		{404, `{"success":false,"error":"no_such_ask"}`, guard.ErrBadReply},
 		{404, `{"error":"not_found"}`, guard.ErrBadReply},
 		{404, `404 page not found`, guard.ErrBadReply},
+		{404, `{"error":"auth_error"}`, guard.ErrPermission},
+		{410, `{"success":false,"error":"deprecated_endpoint"}`, guard.ErrBadReply},
 		{400, `{"success":false,"error":"not_found"}`, guard.ErrInvalid},
 		{500, `{"success":false,"error":"not_found"}`, guard.ErrUnavailable},
 		{429, `API requests too frequent`, guard.ErrThrottled},

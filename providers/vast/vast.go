@@ -7,14 +7,16 @@
 //   - An instance is a contract on a host's machine. It bills `instance.totalHour` an hour,
 //     the whole machine with its disk; stopped, that is what the disk costs, until it is
 //     destroyed. Traffic bills in and out, in every state, at the host's price. Deposits of
-//     reserved instances are not read, and their discount is not deducted.
+//     reserved instances are not read, and their discount is not deducted. `storage_cost` is
+//     per hour (description) or per GB and month (CLI), and so it is not read.
 //   - Two sorts of words tell of an instance: of the contract (cur_state, next_state,
 //     intended_status) and of the container (actual_status). The contract says what bills.
 //   - A volume is a disk of one host, with a contract of its own. It stays when its
 //     instances go, and cannot be deleted before.
 //   - There is one label and there are no tags. The label is people's own: their tools find
 //     instances by it, and writing it writes all of it. So guard does not keep a lease in it.
-//   - There are no locks. Workers of serverless endpoints are instances.
+//   - There are no locks. Serverless endpoints bill nothing but their workers, which are
+//     instances (pages), and seen where the listing has them.
 package vast
 
 import (
