@@ -15,6 +15,7 @@ import (
 	"guard/providers"
 	"guard/providers/autodl"
 	"guard/providers/aws"
+	"guard/providers/digitalocean"
 	"guard/providers/exec"
 	"guard/providers/lambda"
 	"guard/providers/runpod"
@@ -29,12 +30,13 @@ import (
 var (
 	sections = &configs.Decoders{
 		Providers: map[string]configs.SectionDecoder{
-			autodl.Kind: configs.SectionOf(autodl.Config{}),
-			aws.Kind:    configs.SectionOf(aws.Config{}),
-			exec.Kind:   configs.SectionOf(exec.Config{}),
-			lambda.Kind: configs.SectionOf(lambda.Config{}),
-			runpod.Kind: configs.SectionOf(runpod.Config{}),
-			vast.Kind:   configs.SectionOf(vast.Config{}),
+			autodl.Kind:       configs.SectionOf(autodl.Config{}),
+			aws.Kind:          configs.SectionOf(aws.Config{}),
+			exec.Kind:         configs.SectionOf(exec.Config{}),
+			digitalocean.Kind: configs.SectionOf(digitalocean.Config{}),
+			lambda.Kind:       configs.SectionOf(lambda.Config{}),
+			runpod.Kind:       configs.SectionOf(runpod.Config{}),
+			vast.Kind:         configs.SectionOf(vast.Config{}),
 		},
 		Sources: map[string]configs.SectionDecoder{
 			prometheus.Kind:       configs.SectionOf(prometheus.Defaults()),
@@ -43,20 +45,22 @@ var (
 		},
 	}
 	factories = map[string]daemon.Factory{
-		autodl.Kind: newAutoDL,
-		aws.Kind:    newAWS,
-		exec.Kind:   newExec,
-		lambda.Kind: newLambda,
-		runpod.Kind: newRunPod,
-		vast.Kind:   newVast,
+		autodl.Kind:       newAutoDL,
+		aws.Kind:          newAWS,
+		exec.Kind:         newExec,
+		digitalocean.Kind: newDigitalOcean,
+		lambda.Kind:       newLambda,
+		runpod.Kind:       newRunPod,
+		vast.Kind:         newVast,
 	}
 	unconfigured = map[string]providers.Provider{
-		autodl.Kind: &autodl.Provider{},
-		aws.Kind:    &aws.Provider{},
-		exec.Kind:   &exec.Provider{},
-		lambda.Kind: &lambda.Provider{},
-		runpod.Kind: &runpod.Provider{},
-		vast.Kind:   &vast.Provider{},
+		autodl.Kind:       &autodl.Provider{},
+		aws.Kind:          &aws.Provider{},
+		exec.Kind:         &exec.Provider{},
+		digitalocean.Kind: &digitalocean.Provider{},
+		lambda.Kind:       &lambda.Provider{},
+		runpod.Kind:       &runpod.Provider{},
+		vast.Kind:         &vast.Provider{},
 	}
 	// programs are those of exec accounts; they end with guardd.
 	programs = &exec.Programs{}
@@ -76,6 +80,14 @@ func newAWS(ctx context.Context, a configs.Account) (providers.Provider, error) 
 		return nil, fmt.Errorf("%w: the aws section was not decoded", guard.ErrInvalid)
 	}
 	return aws.New(ctx, aws.Options{Name: a.Name, Config: section, Book: a.Book})
+}
+
+func newDigitalOcean(_ context.Context, a configs.Account) (providers.Provider, error) {
+	section, ok := a.Section.(digitalocean.Config)
+	if !ok {
+		return nil, fmt.Errorf("%w: the digitalocean section was not decoded", guard.ErrInvalid)
+	}
+	return digitalocean.New(digitalocean.Options{Name: a.Name, Config: section, Book: a.Book})
 }
 
 func newLambda(_ context.Context, a configs.Account) (providers.Provider, error) {

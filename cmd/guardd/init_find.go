@@ -16,6 +16,7 @@ import (
 	"guard/providers"
 	"guard/providers/autodl"
 	"guard/providers/aws"
+	"guard/providers/digitalocean"
 	"guard/providers/lambda"
 	"guard/providers/runpod"
 	"guard/providers/vast"
@@ -37,11 +38,19 @@ type finder struct {
 	find     func(ctx context.Context, env func(string) (string, bool)) []candidate
 }
 
-var finders = []finder{{autodl.Kind, findAutoDL}, {aws.Kind, findAWS}, {lambda.Kind, findLambda}, {runpod.Kind, findRunPod}, {vast.Kind, findVast}}
+var finders = []finder{{autodl.Kind, findAutoDL}, {aws.Kind, findAWS}, {digitalocean.Kind, findDigitalOcean}, {lambda.Kind, findLambda}, {runpod.Kind, findRunPod}, {vast.Kind, findVast}}
 
 func findAWS(ctx context.Context, env func(string) (string, bool)) []candidate {
 	var out []candidate
 	for _, f := range aws.Find(ctx, env) {
+		out = append(out, candidate{name: f.Name, source: f.Source, section: f.Section, note: f.Note})
+	}
+	return out
+}
+
+func findDigitalOcean(_ context.Context, env func(string) (string, bool)) []candidate {
+	var out []candidate
+	for _, f := range digitalocean.Find(env) {
 		out = append(out, candidate{name: f.Name, source: f.Source, section: f.Section, note: f.Note})
 	}
 	return out
