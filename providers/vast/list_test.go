@@ -157,17 +157,18 @@ func TestTraffic(t *testing.T) {
 // TestOutbid: an interruptible instance whose contract is stopped in all its words was taken
 // back, and its disk bills on.
 func TestOutbid(t *testing.T) {
-	c := cloud(thing("1"), thing("2"), thing("3"))
+	c := cloud(thing("1"), thing("2"), thing("3"), thing("4"))
 	c.Boxes["1"], c.Boxes["3"] = vasttest.Box{Bid: true}, vasttest.Box{Bid: true}
+	c.Boxes["4"] = vasttest.Box{Bid: true, Set: words("exited", "stopped", "running", "running")}
 	if err := errors.Join(c.Outbid("1"), c.Stop("2")); err != nil {
 		t.Fatal(err)
 	}
 	for id, r := range listed(t, on(t, c), guard.Instance) {
-		want := map[string]string{"1": "stopped reclaim true", "2": "stopped  false", "3": "running  true"}[id]
+		want := map[string]string{"1": "stopped reclaim true", "2": "stopped  false", "3": "running  true", "4": "stopped  true"}[id]
 		if got := fmt.Sprint(r.State, " ", r.Ended, " ", r.Spot); got != want {
 			t.Errorf("%s is %s, want %s", id, got, want)
 		}
-		if h, _ := r.BillingRate().Hourly(); r.State == guard.StateStopped && !h.Equal(vasttest.Disk) {
+		if h, _ := r.BillingRate().Hourly(); id <= "2" && !h.Equal(vasttest.Disk) {
 			t.Errorf("%s costs %s", id, h)
 		}
 	}
