@@ -15,6 +15,7 @@ import (
 	"guard/providers"
 	"guard/providers/autodl"
 	"guard/providers/aws"
+	"guard/providers/compshare"
 	"guard/providers/digitalocean"
 	"guard/providers/exec"
 	"guard/providers/lambda"
@@ -31,6 +32,7 @@ var (
 	sections = &configs.Decoders{
 		Providers: map[string]configs.SectionDecoder{
 			autodl.Kind:       configs.SectionOf(autodl.Config{}),
+			compshare.Kind:    configs.SectionOf(compshare.Config{}),
 			aws.Kind:          configs.SectionOf(aws.Config{}),
 			exec.Kind:         configs.SectionOf(exec.Config{}),
 			digitalocean.Kind: configs.SectionOf(digitalocean.Config{}),
@@ -45,6 +47,7 @@ var (
 		},
 	}
 	factories = map[string]daemon.Factory{
+		compshare.Kind:    newCompShare,
 		autodl.Kind:       newAutoDL,
 		aws.Kind:          newAWS,
 		exec.Kind:         newExec,
@@ -54,6 +57,7 @@ var (
 		vast.Kind:         newVast,
 	}
 	unconfigured = map[string]providers.Provider{
+		compshare.Kind:    &compshare.Provider{},
 		autodl.Kind:       &autodl.Provider{},
 		aws.Kind:          &aws.Provider{},
 		exec.Kind:         &exec.Provider{},
@@ -104,6 +108,14 @@ func newAutoDL(_ context.Context, a configs.Account) (providers.Provider, error)
 		return nil, fmt.Errorf("%w: the autodl section was not decoded", guard.ErrInvalid)
 	}
 	return autodl.New(autodl.Options{Name: a.Name, Config: section, Book: a.Book})
+}
+
+func newCompShare(_ context.Context, a configs.Account) (providers.Provider, error) {
+	section, ok := a.Section.(compshare.Config)
+	if !ok {
+		return nil, fmt.Errorf("%w: the compshare section was not decoded", guard.ErrInvalid)
+	}
+	return compshare.New(compshare.Options{Name: a.Name, Config: section, Book: a.Book})
 }
 
 func newRunPod(_ context.Context, a configs.Account) (providers.Provider, error) {

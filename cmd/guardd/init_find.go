@@ -16,6 +16,7 @@ import (
 	"guard/providers"
 	"guard/providers/autodl"
 	"guard/providers/aws"
+	"guard/providers/compshare"
 	"guard/providers/digitalocean"
 	"guard/providers/lambda"
 	"guard/providers/runpod"
@@ -38,7 +39,7 @@ type finder struct {
 	find     func(ctx context.Context, env func(string) (string, bool)) []candidate
 }
 
-var finders = []finder{{autodl.Kind, findAutoDL}, {aws.Kind, findAWS}, {digitalocean.Kind, findDigitalOcean}, {lambda.Kind, findLambda}, {runpod.Kind, findRunPod}, {vast.Kind, findVast}}
+var finders = []finder{{autodl.Kind, findAutoDL}, {aws.Kind, findAWS}, {compshare.Kind, findCompShare}, {digitalocean.Kind, findDigitalOcean}, {lambda.Kind, findLambda}, {runpod.Kind, findRunPod}, {vast.Kind, findVast}}
 
 func findAWS(ctx context.Context, env func(string) (string, bool)) []candidate {
 	var out []candidate
@@ -67,6 +68,14 @@ func findLambda(_ context.Context, env func(string) (string, bool)) []candidate 
 func findAutoDL(_ context.Context, env func(string) (string, bool)) []candidate {
 	var out []candidate
 	for _, f := range autodl.Find(env) {
+		out = append(out, candidate{name: f.Name, source: f.Source, section: f.Section, note: f.Note})
+	}
+	return out
+}
+
+func findCompShare(_ context.Context, env func(string) (string, bool)) []candidate {
+	var out []candidate
+	for _, f := range compshare.Find(env) {
 		out = append(out, candidate{name: f.Name, source: f.Source, section: f.Section, note: f.Note})
 	}
 	return out

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"guard"
+	"guard/configs"
+	"guard/daemon/wire"
+	"guard/providers"
+	"guard/providers/compshare"
+	"guard/providers/compshare/compsharetest"
+	"guard/providers/providertest"
+	"guard/providers/providertest/cloudtest"
+)
+
+// TestCompShareStory: an instance by the hour is stopped and terminated at the end of its lease,
+// with proof, though another operation stands in the way for a while, and its data disk is told
+// of; one that is paid for by the month is only watched.
+func TestCompShareStory(t *testing.T) {
+	var s *story
+	now := func() time.Time {
+		if s == nil {
+			return begins
+		}
+		return s.at.Wall
+	}
+	c := &compsharetest.Cloud{PublicKey: compsharetest.PublicKey, PrivateKey: providertest.Secret, Locked: map[string]bool{},
+		Instances: map[string]compsharetest.Instance{"uhost-month": {Charge: "Month", Expires: begins.AddDate(0, 0, 10)}},
+		Cloud:     &cloudtest.Cloud{StopFirst: true, Lags: cloudtest.Lags{Stop: 20 * time.Second}, Clock: now}}
+	c.Create(providertest.Thing{ID: "uhost-train", Name: "train", GPUs: 1, Price: guard.MustMoney("2CNY")})
+	c.Create(providertest.Thing{ID: "uhost-month", Name: "month", GPUs: 1, Price: guard.MustMoney("1068CNY")})
+	c.Create(providertest.Thing{Kind: guard.Volume, ID: "udisk-data", Name: "data", AttachedTo: "uhost-train"})
+	s = tell(t, `
+mode: enforce
+rules: {orphan_volume: {after: 1h, then: alert}}
+accounts:
+  - {name: cs, provider: compshare, sweep: 10m, compshare: {public_key: {env: COMPSHARE_PUBLIC_KEY}, private_key: {env: COMPSHARE_PRIVATE_KEY}}}
+`, func(a configs.Account) (providers.Provider, error) {
+		return compshare.New(compshare.Options{Name: a.Name, Base: cloudtest.In(c), Unpaced: true,
+			Config: compshare.Config{PublicKey: guard.NewSecret(compsharetest.PublicKey), PrivateKey: guard.NewSecret(providertest.Secret)}})
+	})
+	s.until(time.Minute)
+	s.register(wire.RegisterRequest{ID: "cs/uhost-train", TTL: "1h59m"})
+	s.until(time.Hour)
+	s.is("cs/uhost-train", "running, bills yes, spent 2.05 CNY")
+	c.Change(func(c *compsharetest.Cloud) { c.Locked["uhost-train"] = true })
+	s.until(2*time.Hour + 5*time.Minute)
+	s.is("cs/uhost-train", "running, bills yes, spent 4.27 CNY")
+	c.Change(func(c *compsharetest.Cloud) { c.Locked["uhost-train"] = false })
+	s.until(5 * time.Hour)
+	s.is("cs/uhost-train", "released, bills no, spent 4.46 CNY")
+	s.heard("data", "left behind")
+	calls := strings.Join(c.Calls(), " ")
+	if n := strings.Count(calls, "TerminateCompShareInstance"); n != 1 {
+		t.Errorf("%d terminations", n)
+	}
+	t.Logf("%d calls in five hours", len(c.Calls()))
+}
