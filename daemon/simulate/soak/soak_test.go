@@ -20,7 +20,7 @@ import (
 // takes a minute or two on two cores. GUARD_SOAK=10m plays whole weeks that long,
 // from GUARD_SOAK_SEED on, and leaves shrunk failures in GUARD_SOAK_OUT.
 func TestSoak(t *testing.T) {
-	o := Options{Run: commandTree, Check: Check, Knobs: shortKnobs(), Seed: 1, Weeks: 60, KeepGoing: true, Out: os.Getenv("GUARD_SOAK_OUT")}
+	o := Options{Run: commandTree, Check: Check, Knobs: shortKnobs(), Seed: 1, Weeks: 40, KeepGoing: true, Out: os.Getenv("GUARD_SOAK_OUT")}
 	if testing.Short() {
 		o.Weeks = 4
 	}
