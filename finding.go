@@ -130,6 +130,7 @@ const (
 	BlockSurprise   BlockReason = "surprise"
 	BlockClock      BlockReason = "clock_untrusted"
 	BlockUnreadable BlockReason = "unreadable" // the fresh read fails and no hard cap lets it go on
+	BlockPerson     BlockReason = "person"     // the provider cannot, only a person can
 )
 
 // Cause is what a release comes from.

@@ -244,6 +244,9 @@ type Truths struct {
 	ImmutableIDs bool `json:"immutable_ids"`
 	// HasGet: single things can be read by ID.
 	HasGet bool `json:"has_get"`
+	// ByHand: nobody but a person can end what is there, and nobody else tells that it is
+	// gone. Their word, with their name, is the proof.
+	ByHand bool `json:"by_hand,omitzero"`
 	// TerminalBilling: a terminal state is the provider's word that billing ended.
 	TerminalBilling bool `json:"terminal_billing"`
 	// Stop is the usual effect of a stop; Resource.StopSaves overrides it. StopBy is that by
@@ -303,7 +306,7 @@ type Gone struct {
 	At        time.Time `json:"at"`
 	Estimated bool      `json:"estimated,omitzero"`
 	How       How       `json:"how"`
-	// Proof is "terminal state" or "absence only".
+	// Proof is "terminal state" or "absence only", or a person's word, see ProofOf.
 	Proof    string    `json:"proof"`
 	Readings []Reading `json:"readings,omitzero"`
 	ProvenAt time.Time `json:"proven_at"`
@@ -314,6 +317,9 @@ const (
 	ProofTerminal = "terminal state"
 	ProofAbsence  = "absence only"
 )
+
+// ProofOf is a person's word for it that a thing is gone, where nobody else can tell.
+func ProofOf(person string) string { return "confirmed by " + person }
 
 // Observed is what the ledger knows of one resource.
 type Observed struct {

@@ -351,7 +351,7 @@ type anything struct{}
 func (*anything) ReadNode(Node) {}
 
 var shipped = &Decoders{
-	Providers: map[string]SectionDecoder{"autodl": SectionOf(anything{}), "aws": SectionOf(anything{}), "compshare": SectionOf(anything{}), "exec": SectionOf(anything{}), "digitalocean": SectionOf(anything{}), "lambda": SectionOf(anything{}), "runpod": SectionOf(anything{}), "vast": SectionOf(anything{})},
+	Providers: map[string]SectionDecoder{"autodl": SectionOf(anything{}), "aws": SectionOf(anything{}), "compshare": SectionOf(anything{}), "exec": SectionOf(anything{}), "digitalocean": SectionOf(anything{}), "lambda": SectionOf(anything{}), "manual": SectionOf(anything{}), "runpod": SectionOf(anything{}), "vast": SectionOf(anything{})},
 	Sources: map[string]SectionDecoder{
 		"prometheus": SectionOf(anything{}), "scrape": SectionOf(anything{}), "ssh": SectionOf(anything{}),
 	},

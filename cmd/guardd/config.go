@@ -19,6 +19,7 @@ import (
 	"guard/providers/digitalocean"
 	"guard/providers/exec"
 	"guard/providers/lambda"
+	"guard/providers/manual"
 	"guard/providers/runpod"
 	"guard/providers/signals/prometheus"
 	"guard/providers/signals/ssh"
@@ -37,6 +38,7 @@ var (
 			exec.Kind:         configs.SectionOf(exec.Config{}),
 			digitalocean.Kind: configs.SectionOf(digitalocean.Config{}),
 			lambda.Kind:       configs.SectionOf(lambda.Config{}),
+			manual.Kind:       configs.SectionOf(manual.Config{}),
 			runpod.Kind:       configs.SectionOf(runpod.Config{}),
 			vast.Kind:         configs.SectionOf(vast.Config{}),
 		},
@@ -53,6 +55,7 @@ var (
 		exec.Kind:         newExec,
 		digitalocean.Kind: newDigitalOcean,
 		lambda.Kind:       newLambda,
+		manual.Kind:       newManual,
 		runpod.Kind:       newRunPod,
 		vast.Kind:         newVast,
 	}
@@ -63,6 +66,7 @@ var (
 		exec.Kind:         &exec.Provider{},
 		digitalocean.Kind: &digitalocean.Provider{},
 		lambda.Kind:       &lambda.Provider{},
+		manual.Kind:       &manual.Provider{},
 		runpod.Kind:       &runpod.Provider{},
 		vast.Kind:         &vast.Provider{},
 	}
@@ -76,6 +80,14 @@ func newExec(_ context.Context, a configs.Account) (providers.Provider, error) {
 		return nil, fmt.Errorf("%w: the exec section was not decoded", guard.ErrInvalid)
 	}
 	return exec.New(exec.Options{Name: a.Name, Config: section, Programs: programs})
+}
+
+func newManual(_ context.Context, a configs.Account) (providers.Provider, error) {
+	section, ok := a.Section.(manual.Config)
+	if !ok {
+		return nil, fmt.Errorf("%w: the manual section was not decoded", guard.ErrInvalid)
+	}
+	return manual.New(a.Name, section)
 }
 
 func newAWS(ctx context.Context, a configs.Account) (providers.Provider, error) {

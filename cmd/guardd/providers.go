@@ -116,7 +116,10 @@ func factsOf(d declared) [][2]string {
 		lines = append(lines, [2]string{"stopped", "deleted with its data after " + span(t.StoppedEnds)})
 	}
 	release := "ends it at once"
-	if t.StopFirst {
+	switch {
+	case t.ByHand:
+		release = "asks a person to"
+	case t.StopFirst:
 		release = "stops it first"
 	}
 	if t.ReleaseLead > 0 {
@@ -124,6 +127,8 @@ func factsOf(d declared) [][2]string {
 	}
 	proof := "two reads that find nothing"
 	switch {
+	case t.ByHand:
+		proof = "a person's word, with their name"
 	case t.TerminalBilling:
 		proof = "a state in which nothing bills any more"
 	case !t.HasGet:

@@ -5,7 +5,7 @@ Copy it, and change cloud() and machine() to what your cloud speaks. This one ha
 machines at GET /machines and /machines/ID, and ends one at DELETE /machines/ID.
 Standard output is for replies alone; print anything else to sys.stderr.
 """
-import json, os, sys, urllib.error, urllib.request
+import json, os, sys, urllib.error, urllib.parse, urllib.request
 
 URL, TOKEN = sys.argv[1].rstrip("/"), os.environ["CLOUD_TOKEN"]
 
@@ -21,16 +21,16 @@ def cloud(method, path):
     lost = "uncertain" if method != "GET" else "unavailable"  # a write may have been done
     try:
         with urllib.request.urlopen(request, timeout=20) as reply:
-            return json.load(reply)
+            return json.loads(reply.read() or "{}")
     except urllib.error.HTTPError as e:
-        if e.code == 404 and json.load(e).get("error") == "no such machine":
+        if e.code == 404 and b"no such machine" in e.read():
             raise Refusal("not_found")  # the cloud's own word; any other 404 is a proxy's, or a wrong URL
         if e.code in (502, 504):
             raise Refusal(lost)
         kinds = {401: "permission", 403: "permission", 409: "conflict", 429: "throttled"}
         wait = e.headers.get("Retry-After", "")
         raise Refusal(kinds.get(e.code, "unavailable"), int(wait) if wait.isdigit() else None)
-    except OSError:  # no connection, or it broke
+    except (OSError, ValueError):  # no connection, it broke, or that was no JSON
         raise Refusal(lost)
 
 
@@ -48,6 +48,10 @@ def machine(m):
     }
 
 
+def path(args):
+    return "/machines/" + urllib.parse.quote(args["id"], safe="")
+
+
 def answer(call, args):
     if call == "hello":
         return {
@@ -59,9 +63,9 @@ def answer(call, args):
     if call == "list":
         return {"resources": [machine(m) for m in cloud("GET", "/machines")["machines"]], "complete": True}
     if call == "get":
-        return {"resource": machine(cloud("GET", "/machines/" + args["id"]))}
+        return {"resource": machine(cloud("GET", path(args)))}
     if call == "release":
-        cloud("DELETE", "/machines/" + args["id"])
+        cloud("DELETE", path(args))
         return {"accepted": True}
     raise Refusal("unsupported")
 

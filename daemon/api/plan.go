@@ -21,6 +21,7 @@ import (
 type order struct {
 	account, id string
 	scene       *scene
+	confirm     bool // it is gone, by the caller's word
 	edit        edit
 	out         wire.ReleaseOutcome
 	err         error // a refusal
@@ -123,6 +124,8 @@ func (o *order) goes() bool {
 // rehearse makes of an order what would be ordered.
 func (o *order) rehearse() {
 	switch {
+	case o.out.Outcome == wire.OutcomeConfirmed:
+		o.out.Outcome, o.out.Text = wire.OutcomeWould, "would count as gone, by your word alone"
 	case !o.goes():
 	case o.out.Outcome == wire.OutcomeCancelled:
 		o.out.Outcome, o.out.Text = wire.OutcomeWould, "would no longer be expected"
@@ -234,9 +237,12 @@ func (s *server) carryOut(ctx context.Context, at guard.Instant, orders []*order
 		case moved[i] && exactly:
 			o.err = faultf(guard.ErrConflict, "%s changed while the plan was carried out, so it was left alone", o.out.ID).hinted("Look at it, and order it again.")
 		case moved[i]:
-			o.scene, o.edit, o.err = s.decide(ctx, at, o.account, o.id, func(c *scene) (edit, error) { return s.plan(ctx, c, o.account, o.id, why, &o.out) })
+			o.scene, o.edit, o.err = s.decide(ctx, at, o.account, o.id, func(c *scene) (edit, error) { return s.plan(ctx, o, c, why) })
 		}
 		kick[o.account] = true
+	}
+	if slices.ContainsFunc(write, func(o *order) bool { return o.out.Outcome == wire.OutcomeConfirmed }) {
+		s.kick("meter")
 	}
 	if len(kick) > 0 {
 		s.kick("decide")

@@ -25,13 +25,16 @@ func (s *server) release(ctx context.Context, at guard.Instant, in wire.ReleaseR
 		return out, faultf(guard.ErrInvalid, "all needs match: guard does not release everything there is")
 	case !in.All && len(in.IDs) == 0:
 		return out, faultf(guard.ErrInvalid, "release what? Name ACCOUNT/ID, or give all and match")
+	case in.All && in.ConfirmGone:
+		return out, faultf(guard.ErrInvalid, "that something is gone is confirmed of what is named, one by one")
 	}
 	orders, notes, err := s.orders(ctx, at, in)
 	if err != nil {
 		return out, err
 	}
 	for _, o := range orders {
-		o.edit, o.err = s.plan(ctx, o.scene, o.account, o.id, why, &o.out)
+		o.confirm = in.ConfirmGone
+		o.edit, o.err = s.plan(ctx, o, o.scene, why)
 	}
 	out.Notes, out.Plan = notes, planned(orders)
 	out.Saves, out.NoPrice = saved(orders)
@@ -55,11 +58,12 @@ func (s *server) release(ctx context.Context, at guard.Instant, in wire.ReleaseR
 }
 
 // plan decides about one order.
-func (s *server) plan(ctx context.Context, c *scene, account, id, why string, out *wire.ReleaseOutcome) (edit, error) {
+func (s *server) plan(ctx context.Context, o *order, c *scene, why string) (edit, error) {
+	out := &o.out
 	if c.expected {
 		return s.cancel(ctx, c, why, out)
 	}
-	if err := s.target(ctx, c, account, id); err != nil {
+	if err := s.target(ctx, c, o.account, o.id); err != nil {
 		return edit{}, err
 	}
 	target := c.observed.Resource.ID
@@ -74,6 +78,9 @@ func (s *server) plan(ctx context.Context, c *scene, account, id, why string, ou
 		}
 		out.Text = fmt.Sprintf("gone already, since %s%s (%s); there is nothing to release", about, s.stamp(g.At), hows[g.How])
 		return edit{}, nil
+	}
+	if o.confirm {
+		return s.confirmed(c, why, out)
 	}
 	if err := s.touchable(c); err != nil {
 		return edit{}, err

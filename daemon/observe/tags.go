@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -83,6 +84,9 @@ func taggable(lease guard.Lease, fresh guard.Resource, lost []guard.LostTag, dep
 func (r *round) write(ctx context.Context, lease guard.Lease, id guard.ResourceID, tags map[string]string, text string) error {
 	l := r.l
 	failed := l.account.Tagger.Tag(ctx, id, tags)
+	if errors.Is(failed, guard.ErrUnsupported) {
+		return nil // this account has none, and all limits hold without them
+	}
 	if failed != nil {
 		l.log.Warn("tagging failed", "account", l.account.Name, "id", id.ID, "error", failed)
 		if _, wait := guard.RetryAfter(failed); wait {

@@ -146,6 +146,8 @@ type ReleaseRequest struct {
 	Reason string            `json:"reason,omitempty"`
 	// DryRun says what would be done and does nothing.
 	DryRun bool `json:"dry_run,omitempty"`
+	// ConfirmGone is the caller's word that these are gone, where nobody else can tell.
+	ConfirmGone bool `json:"confirm_gone,omitempty"`
 	// Plan is the digest of a dry run, and Goes what would go by it: the order is
 	// refused where anything else would go now.
 	Plan string   `json:"plan,omitempty"`
@@ -171,6 +173,8 @@ const (
 	OutcomeGone    = "gone"    // nothing to do any more
 	OutcomeRefused = "refused"
 	OutcomeWould   = "would" // a dry run: it would be ordered
+	// OutcomeConfirmed: it counts as gone now, by the caller's word.
+	OutcomeConfirmed = "confirmed"
 	// OutcomeCancelled: it was expected, and no longer is.
 	OutcomeCancelled = "cancelled"
 )

@@ -17,6 +17,8 @@ func blockOf(err error) guard.BlockReason {
 		return guard.BlockProtected
 	case errors.Is(err, guard.ErrAccount):
 		return guard.BlockAccount
+	case errors.Is(err, guard.ErrUnsupported):
+		return guard.BlockPerson
 	}
 	return ""
 }

@@ -91,6 +91,8 @@ func reasonWord(b guard.BlockReason) string {
 		return "guard's clock is not to be trusted"
 	case guard.BlockUnreadable:
 		return "it cannot be read"
+	case guard.BlockPerson:
+		return "only a person can"
 	}
 	return string(b)
 }
@@ -116,6 +118,8 @@ func remedy(r guard.Release) []string {
 		return []string{"Set the clock of guard's machine right; guard goes on once a provider's own time agrees."}
 	case guard.BlockUnreadable:
 		return []string{"guard does not act on what it cannot see; it tries again every minute. If it must end now, end it at the provider."}
+	case guard.BlockPerson:
+		return []string{fmt.Sprintf("Somebody has to do it. Where nobody but you can tell that it is done: guard release %s --confirm-gone", id)}
 	}
 	return nil
 }
@@ -176,6 +180,8 @@ func Released(r guard.Release, s Scene) Said {
 	switch {
 	case r.Action == guard.ActStop:
 		out.Lines = append(out.Lines, fmt.Sprintf("It is stopped, seen at %s.", s.stamp(c.ProvenAt)))
+	case strings.HasPrefix(c.Proof, guard.ProofOf("")):
+		out.Lines = append(out.Lines, fmt.Sprintf("Gone at %s, or before that; proof: %s, and nothing else.", s.stamp(c.GoneAt), c.Proof))
 	case c.Proof == guard.ProofAbsence:
 		out.Lines = append(out.Lines, fmt.Sprintf("Gone at %s; proof: absence only (the provider shows it no more; its bill has the last word).", s.stamp(c.GoneAt)))
 	default:

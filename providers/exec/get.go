@@ -98,6 +98,6 @@ func (p *Provider) lookThrough() func(context.Context, guard.ResourceID) (guard.
 		if l.err != nil {
 			return guard.Resource{}, l.err
 		}
-		return guard.Resource{}, fmt.Errorf("%w: %s cannot read it by its ID, and the list does not have it", guard.ErrUnsupported, p.program)
+		return guard.Resource{}, fmt.Errorf("%w: %s cannot read it by its ID, and the list does not have it", guard.ErrUnavailable, p.program)
 	}
 }

@@ -44,9 +44,6 @@ func program(t testing.TB, script string, change func(*Config)) *Provider {
 	return p
 }
 
-// brief has the time of a call that is not answered.
-func brief(c *Config) { c.Timeout = 300 * time.Millisecond }
-
 var (
 	list    = func(ctx context.Context, p *Provider) error { return listed(ctx, p).Err }
 	release = func(ctx context.Context, p *Provider) error {
@@ -130,11 +127,11 @@ func TestPrograms(t *testing.T) {
 // and nobody is left to be waited for.
 func TestEnds(t *testing.T) {
 	dir := t.TempDir()
-	script := hello + `sh -c 'echo $$ > ` + dir + `/child; exec sleep 600' &
-echo $$ > ` + dir + `/self
-read line
-sleep 600`
-	p := program(t, script, brief)
+	script := strings.Replace(hello, "read line", `echo $$ > `+dir+`/self
+sh -c 'echo $$ > `+dir+`/child; exec sleep 600' &
+while [ ! -s `+dir+`/child ]; do sleep 0.01; done
+read line`, 1) + "read line; sleep 600"
+	p := program(t, script, func(c *Config) { c.Timeout = 2 * time.Second })
 	if err := list(t.Context(), p); !errors.Is(err, guard.ErrUnavailable) {
 		t.Fatal(err)
 	}
@@ -142,15 +139,10 @@ sleep 600`
 
 	p = program(t, script, nil)
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		for range 500 {
-			if _, err := os.Stat(dir + "/child"); err == nil {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		cancel()
-	}()
+	if _, err := p.hello(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(50*time.Millisecond, cancel)
 	if err := list(ctx, p); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
@@ -159,12 +151,6 @@ sleep 600`
 	p = program(t, script, nil)
 	if _, err := p.hello(t.Context()); err != nil {
 		t.Fatal(err)
-	}
-	for range 500 {
-		if _, err := os.Stat(dir + "/child"); err == nil {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	p.all.Close()
 	allGone(t, dir)

@@ -27,12 +27,17 @@ at a terminal. The command returns when the order is durable in guardd's ledger;
 guard show tells when the end is proven. What is gone already is no error. Of a
 machine that is only expected it ends the waiting.
 
+In an account where nobody but a person can end a machine guard asks people to.
+--confirm-gone is your word that it is done: it ends the count, and the receipt
+has your name for its proof.
+
 --all --match shows its plan first, what goes and what is spared and why, and
 does exactly that: where anything else would go by then, nothing is ordered. It
 fails where all that matches is spared. Tags are compared exactly; what has none
 matches nothing.`,
 		Example: `  guard release research/i-0abc
-  guard release --all --match team=nlp --dry-run`,
+  guard release --all --match team=nlp --dry-run
+  guard release desk/autodl-3f2a --confirm-gone`,
 		Args: usageArgs(func(_ *cobra.Command, args []string) error {
 			for _, id := range args {
 				if err := checkID(id); err != nil {
@@ -52,11 +57,13 @@ matches nothing.`,
 				return usagef("release what? Name ACCOUNT/ID, or give --all --match KEY=VALUE")
 			case len(args) > 0 && (r.All || len(r.Match) > 0):
 				return usagef("name resources or give --all --match, not both")
+			case r.All && r.ConfirmGone:
+				return usagef("--confirm-gone is about what is named: leave out --all")
 			case r.All && len(r.Match) == 0:
 				return usagef("--all needs --match KEY=VALUE: guard does not release everything there is")
 			}
 			r.IDs = args
-			if !r.DryRun && (r.All || a.Ask && !yes) {
+			if !r.DryRun && !r.ConfirmGone && (r.All || a.Ask && !yes) {
 				if ok, err := a.plan(cmd, &r, a.Ask && !yes); err != nil || !ok {
 					return err
 				}
@@ -73,6 +80,7 @@ matches nothing.`,
 	f.StringArrayVar(&match, "match", nil, "KEY=VALUE that its tags must have; may be repeated")
 	f.StringVar(&r.Reason, "reason", "", "why, for people to read")
 	f.BoolVar(&r.DryRun, "dry-run", false, "say what would be released and do nothing")
+	f.BoolVar(&r.ConfirmGone, "confirm-gone", false, "they are gone: you know, and nobody else can tell")
 	f.BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }
