@@ -87,6 +87,24 @@ func (a *app) resources(ctx context.Context, c *client.Client) []string {
 	return out
 }
 
+// unclaimed suggests what nobody has registered, and all that there is where everything is.
+func (a *app) unclaimed(ctx context.Context, c *client.Client) []string {
+	list, err := c.List(ctx, client.Filter{Kind: "instance"})
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, it := range list.Items {
+		if !claimed(it) {
+			out = append(out, strings.TrimSuffix(it.Account+"/"+it.ID+"\t"+clean(strings.TrimSpace(it.Name+" "+it.Type)), "\t"))
+		}
+	}
+	if len(out) == 0 {
+		return a.resources(ctx, c)
+	}
+	return out
+}
+
 // accounts suggests the configured ones.
 func (a *app) accounts(ctx context.Context, c *client.Client) []string {
 	status, err := c.Status(ctx)

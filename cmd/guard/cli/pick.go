@@ -59,24 +59,27 @@ func claimed(it wire.Item) bool {
 func (a *app) offer(now time.Time, items []wire.Item) {
 	var rows [][]string
 	for i, it := range items {
-		age, gpus, name := "", "", it.Name
+		age, gpus, name, each := "", "", it.Name, ""
 		if it.CreatedAt != nil {
 			age = span(now.Sub(*it.CreatedAt))
 		}
 		if it.GPUs > 0 {
 			gpus = strings.TrimSpace(strconv.Itoa(it.GPUs) + " " + it.GPUModel)
 		}
+		if m, ok := perGPU(it); ok {
+			each = m.String()
+		}
 		if name == it.ID {
 			name = ""
 		}
-		rows = append(rows, []string{strconv.Itoa(i + 1), it.Account + "/" + it.ID, name, it.Type, gpus, perHour(it), age, costs(it)})
+		rows = append(rows, []string{strconv.Itoa(i + 1), it.Account + "/" + it.ID, name, it.Type, gpus, perHour(it), each, age, costs(it)})
 	}
 	b := *a
 	if a.Ask {
 		b.Out = a.Err
 	}
 	b.table([]column{{title: "no", right: true}, {title: "id"}, {title: "name", least: 6, drop: 2}, {title: "type", least: 6, drop: 4},
-		{title: "gpus", least: 4, drop: 3}, {title: "per hour", right: true}, {title: "age", drop: 1, right: true}, {title: "spent", drop: 5, right: true}}, rows)
+		{title: "gpus", least: 4, drop: 3}, {title: "per hour", right: true}, {title: "per gpu", drop: 6, right: true}, {title: "age", drop: 1, right: true}, {title: "spent", drop: 5, right: true}}, rows)
 }
 
 // choose asks for a number until it is one of the list.

@@ -19,7 +19,7 @@ func (a *app) register() *cobra.Command {
 	var tags []string
 	var self, expect bool
 	cmd := &cobra.Command{
-		Use:   "register [ACCOUNT/ID | self | ACCOUNT --expect]",
+		Use:   "register [ACCOUNT/ID | ID | self | ACCOUNT --expect]",
 		Short: "Say what a machine is for, who owns it and when it must end",
 		Long: `Register says what a machine is for, who owns it, until when and up to how much
 money. It prints what the machine costs an hour, when each limit is reached,
@@ -30,7 +30,8 @@ left out stays as it is. Durations are 90s, 10h, 2d, 1w2d. A time for --until is
 RFC 3339, or a date and time in guardd's time zone.
 
 Without an ID it lists what nobody has registered, and lets a person at a
-terminal choose. "self" is the machine that this runs on. --expect registers one
+terminal choose. An ID alone will do where only one account has it. "self" is
+the machine that this runs on. --expect registers one
 that is about to be made: guard knows it by the tag that is printed, or by its
 name, and tells people if it does not come.
 
@@ -52,7 +53,7 @@ once guardd is back (guard spool).`,
 			if expect {
 				return a.complete(a.accounts)(cmd, args, typed)
 			}
-			return a.complete(a.resources)(cmd, args, typed)
+			return a.complete(a.unclaimed)(cmd, args, typed)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
@@ -83,7 +84,7 @@ once guardd is back (guard spool).`,
 					return err
 				}
 			default:
-				if err := checkID(r.ID); err != nil {
+				if r.ID, err = a.whole(cmd, r.ID); err != nil {
 					return err
 				}
 			}
@@ -110,6 +111,44 @@ once guardd is back (guard spool).`,
 	a.completeFlag(cmd, "owner", a.owners)
 	a.completeFlag(cmd, "on-limit", words("release", "stop", "alert"))
 	return cmd
+}
+
+// whole is the ACCOUNT/ID of an ID that may stand alone, where only one account has an
+// instance of it. One that was just made may not be known yet.
+func (a *app) whole(cmd *cobra.Command, id string) (string, error) {
+	if strings.Contains(id, "/") {
+		return id, checkID(id)
+	}
+	name := clean(id)
+	list, err := ask(a, cmd, "waiting for guardd", func(ctx context.Context, c *client.Client) (wire.List, error) {
+		return c.List(ctx, client.Filter{Kind: "instance"})
+	})
+	if err != nil {
+		a.say(fmt.Sprintf("which account %s is in only guardd knows. To do without, name it: guard register ACCOUNT/%s", name, name))
+		return "", err
+	}
+	var found []string
+	for _, it := range list.Items {
+		if it.ID == id && it.EndedAt == nil && it.Expect == nil {
+			found = append(found, it.Account+"/"+it.ID)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return a.only(cmd, id)
+	case 1:
+		return found[0], nil
+	}
+	return "", usagef("%s could be %s: name the one that you mean", name, strings.Join(found, " or "))
+}
+
+// only is an ID that guard does not know in the one account that there is.
+func (a *app) only(cmd *cobra.Command, id string) (string, error) {
+	status, err := ask(a, cmd, "waiting for guardd", func(ctx context.Context, c *client.Client) (wire.Status, error) { return c.Status(ctx) })
+	if err == nil && len(status.Accounts) == 1 {
+		return status.Accounts[0].Name + "/" + id, nil
+	}
+	return "", usagef("guard knows of no instance %s. One that was just made is found as ACCOUNT/%s", clean(id), clean(id))
 }
 
 // empties refuses flags that are there with nothing in them: a script's unset
@@ -140,7 +179,11 @@ func (a *app) submit(cmd *cobra.Command, r wire.RegisterRequest) error {
 	if out.Item.Mode == "observe" {
 		a.loud("OBSERVE: guard will not release anything in account " + out.Item.Account + "; it only tells. (mode: enforce in guardd's configuration changes that)")
 	}
-	for _, w := range out.Warnings {
+	warnings := out.Warnings
+	if other := otherUnit(out); other != "" && r.Budget != "" {
+		warnings = append(warnings, other)
+	}
+	for _, w := range warnings {
 		a.loud("WARNING: " + w)
 	}
 	if done, err := a.json(out); done {

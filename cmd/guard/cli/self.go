@@ -71,27 +71,29 @@ func (a *app) whereabouts(cmd *cobra.Command, naming string) (string, error) {
 	for _, c := range clues {
 		ids = append(ids, c.id+" (by "+c.from+")")
 	}
-	return "", fmt.Errorf("this machine is %s, and guard knows of no such instance. One that was just made may take a minute to show; or its account is not configured", strings.Join(ids, ", or "))
+	return "", fmt.Errorf("this machine is %s, and guard knows of no such instance. One that was just made may take a minute to show; or its account is not configured. In an account of provider manual it is known once somebody names it: %s ACCOUNT/ID", strings.Join(ids, ", or "), naming)
 }
 
 // clues are what there is, each ID once, the surest first.
 func (a *app) clues(ctx context.Context) []clue {
 	var out []clue
 	add := func(id, from string) {
-		id = strings.TrimSpace(id)
-		if id != "" && len(id) <= 128 && clean(id) == id && !strings.ContainsAny(id, " /<") &&
-			!slices.ContainsFunc(out, func(c clue) bool { return c.id == id }) {
+		if id = strings.TrimSpace(id); bare(id) && !slices.ContainsFunc(out, func(c clue) bool { return c.id == id }) {
 			out = append(out, clue{id, from})
 		}
 	}
-	for _, v := range boxEnv {
-		add(strings.TrimPrefix(a.Env(v.name), v.prefix), v.name)
+	look := func(env func(string) string, whose string) {
+		for _, v := range boxEnv {
+			add(strings.TrimPrefix(env(v.name), v.prefix), v.name+whose)
+		}
+		if d, c := env(deploymentEnv), env(containerEnv); bare(d) && bare(c) {
+			out = append(out, clue{"deployment/" + d + "/" + c, deploymentEnv + whose})
+		}
 	}
+	look(a.Env, "")
 	if a.Machine != nil {
 		env := a.machineEnv()
-		for _, v := range boxEnv {
-			add(strings.TrimPrefix(env[v.name], v.prefix), v.name+" of the first process")
-		}
+		look(func(name string) string { return env[name] }, " of the first process")
 		for _, f := range boxFiles {
 			b, _ := a.Machine(f)
 			add(string(b), f)
@@ -103,13 +105,25 @@ func (a *app) clues(ctx context.Context) []clue {
 	return out
 }
 
-// boxEnv are the variables in which a cloud tells a container which one it is.
+// bare reports what can be an ID, and no page or path.
+func bare(id string) bool {
+	return id != "" && len(id) <= 128 && clean(id) == id && !strings.ContainsAny(id, " /<")
+}
+
+// boxEnv are the variables in which a cloud tells a container which one it is, by their
+// documentation and by what people's own scripts read (2026).
 var boxEnv = []struct{ name, prefix string }{
 	{"RUNPOD_POD_ID", ""},
 	{"CONTAINER_ID", ""},          // Vast: the instance's number
 	{"VAST_CONTAINERLABEL", "C."}, // Vast: C.NUMBER
-	{"AutoDLContainerUUID", ""},
+	{containerEnv, ""},
 }
+
+// What AutoDL tells a container: its own ID, and its deployment's where it is of one.
+const (
+	containerEnv  = "AutoDLContainerUUID"
+	deploymentEnv = "AutoDLDeploymentUUID"
+)
 
 // boxFiles hold nothing but the instance's ID, where they are: cloud-init's, and the
 // asset tag that EC2 puts into the firmware's tables.

@@ -43,6 +43,7 @@ func price(it wire.Item) string {
 	if it.RateQuote != *it.Rate+" per hour" {
 		s = *it.Rate + " per hour for the whole of it, quoted as " + it.RateQuote
 	}
+	s += cards(it)
 	if it.RateSource != "" {
 		s += " (" + it.RateSource + ")"
 	}
