@@ -182,6 +182,25 @@ func TestAThrottledDetailEndsTheAsking(t *testing.T) {
 	}
 }
 
+// TestAFailedListingForgetsNoPrice.
+func TestAFailedListingForgetsNoPrice(t *testing.T) {
+	c := cloud(thing("pro-1"), thing("pro-2"), thing("pro-3"))
+	c.PageSize = 2
+	f := &cloudtest.Faults{Next: c}
+	p := on(t, f)
+	listed(t, p, at(t))
+	lists := 0
+	f.Add(0, func(*http.Request) bool { lists++; return lists == 2 }, func(w http.ResponseWriter, _ *http.Request) {
+		autodltest.Code(w, "InternalError", "")
+	})
+	if got, err := p.instances(at(t)); err == nil || len(got) != 2 {
+		t.Errorf("%d instances, %v", len(got), err)
+	}
+	if p.detailOf("pro-3").asked.IsZero() {
+		t.Error("the price of what the failed page would have told is forgotten")
+	}
+}
+
 // TestPagesThatAreNotAll: what contradicts itself is never complete.
 func TestPagesThatAreNotAll(t *testing.T) {
 	page := func(set map[string]any) http.HandlerFunc {

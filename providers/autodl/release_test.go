@@ -145,6 +145,23 @@ func TestAnOrdinaryAccount(t *testing.T) {
 	if got := scopes(0); !strings.HasPrefix(got, "global 1 <nil>, deployments 0 list the instances") {
 		t.Errorf("where the containers of a deployment are refused: %s", got)
 	}
+	c.Change(func(c *autodltest.Cloud) {
+		c.PageSize, c.Deployments = 1, append(c.Deployments, autodltest.Deployment{ID: "e"})
+	})
+	f = &cloudtest.Faults{Next: c}
+	pages := 0
+	f.Add(0, func(r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/deployment/list") {
+			pages++
+		}
+		return pages == 2
+	}, func(w http.ResponseWriter, _ *http.Request) {
+		autodltest.Code(w, "BadRequest", "无当前资源访问权限")
+	})
+	p = on(t, f)
+	if got := scopes(0); !strings.HasPrefix(got, "global 1 <nil>, deployments 0 list the instances") || pages != 2 {
+		t.Errorf("where the second page of deployments is refused: %s", got)
+	}
 	for name, code := range map[string][2]string{"another reason": {"BadRequest", "余额不足"}, "a failure": {"InternalError", ""}, "a new code": {"CompanyOnly", ""}} {
 		f := &cloudtest.Faults{Next: c}
 		f.Add(0, func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/deployment/") }, func(w http.ResponseWriter, _ *http.Request) {
@@ -192,6 +209,9 @@ func TestContainers(t *testing.T) {
 	}
 	if d := c.Deployments[0]; d.Replicas != 1 || len(d.Containers) != 3 {
 		t.Errorf("another came in its place, or one too many went: %+v", d)
+	}
+	if n := strings.Count(strings.Join(c.Calls(), " "), "/container/stop"); n != 1 {
+		t.Errorf("%d stops were sent: the second may take another container out", n)
 	}
 	if l := p.Get(at(t), a)[0]; l.Verdict != guard.VerdictFound || l.Resource.State != guard.StateGone || l.Resource.Bills != guard.No {
 		t.Errorf("released, it is %+v", l)

@@ -61,7 +61,7 @@ func TestWhatAnInstanceBills(t *testing.T) {
 	hour := noon.Wall.Add(40 * time.Minute)
 	price := guard.MustMoney("71.20CNY")
 	var things []providertest.Thing
-	for _, id := range []string{"on", "off", "off-disk", "off-untold", "spot", "taken", "hour", "day", "month", "month-off", "months", "year", "image", "untold", "lapsed", "new", "silent"} {
+	for _, id := range []string{"on", "off", "off-disk", "off-untold", "spot", "taken", "hour", "day", "month", "month-off", "months", "year", "image", "untold", "lapsed", "new", "silent", "mixed"} {
 		x := thing(id)
 		if strings.HasPrefix(id, "day") || strings.HasPrefix(id, "month") || id == "year" || id == "image" || id == "lapsed" {
 			x.Price = price
@@ -88,6 +88,7 @@ func TestWhatAnInstanceBills(t *testing.T) {
 		"image":      {Charge: "Month", Expires: noon.Wall.AddDate(0, 0, 10), Image: "0.5"},
 		"untold":     {Charge: "Day"},
 		"lapsed":     {Charge: "Day", Expires: noon.Wall.Add(-time.Hour), Renews: "No"},
+		"mixed":      {Set: map[string]any{"DiskPriceInfo": []any{map[string]any{"ChargeType": "Month", "Price": 8, "IsBoot": true}}}},
 		"new":        {Set: map[string]any{"ChargeType": "Barter", "State": "Levitating"}},
 	}
 	for _, id := range []string{"off", "off-disk", "off-untold", "month-off"} {
@@ -117,6 +118,7 @@ func TestWhatAnInstanceBills(t *testing.T) {
 		"untold":     "running, bills yes, saves nothing, unknown, stopped unknown",
 		"lapsed":     "running, bills yes, saves nothing, 0.00 CNY per hour, stopped unknown, paid 71.20 CNY from 09 11:00 until 10 11:00, renews no, ends 10 23:00",
 		"new":        "unknown, bills yes, saves , unknown, stopped unknown",
+		"mixed":      "running, bills yes, saves compute, unknown, stopped 0.00 CNY per hour",
 		"silent":     "running, bills yes, saves compute, unknown, stopped 0.00 CNY per hour",
 	} {
 		if s := tell(got[id]); s != want {
@@ -200,6 +202,36 @@ func TestAFailedPriceLeavesTheOldOne(t *testing.T) {
 	}
 	if got := listed(later(t, time.Hour+time.Minute), t, p, guard.Instance); len(got) != 2 || calls != 3 {
 		t.Errorf("a minute later: %d calls", calls)
+	}
+}
+
+// TestAFailedListingForgetsNoPrice, and one during which something went and something came is
+// not whole.
+func TestAFailedListingForgetsNoPrice(t *testing.T) {
+	c := cloud(thing("a"), thing("b"), thing("c"))
+	c.PageSize = 2
+	f := &cloudtest.Faults{Next: c}
+	p := on(t, f)
+	listed(at(t), t, p, guard.Instance)
+	calls := 0
+	f.Add(0, func(*http.Request) bool { calls++; return calls == 2 }, func(w http.ResponseWriter, _ *http.Request) {
+		compsharetest.Code(w, 8433, "")
+	})
+	if got, err := p.instances(at(t)); err == nil || len(got) != 2 {
+		t.Errorf("%d instances, %v", len(got), err)
+	}
+	if p.quoteOf("c").asked.IsZero() {
+		t.Error("the price of what the failed page would have told is forgotten")
+	}
+	calls = 10
+	f.Add(1, func(*http.Request) bool { return true }, func(w http.ResponseWriter, r *http.Request) {
+		c.ServeHTTP(w, r)
+		if err := errors.Join(c.Stop("a"), c.Release(guard.Instance, "a")); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := p.all(at(t)); !errors.Is(err, guard.ErrUnavailable) {
+		t.Errorf("one went while the pages were read, and another was never seen: %v", err)
 	}
 }
 
