@@ -33,14 +33,9 @@ func hourlyOf(r fake.Resource, rate *fake.Rate) *big.Rat {
 
 // of is the script's own entry of an ID.
 func (a *Account) of(id string) (fake.Resource, time.Duration, bool) {
-	for _, r := range a.Script.Resources {
+	for r := range a.all() {
 		if r.ID == id {
 			return r, r.Created, true
-		}
-	}
-	for _, e := range a.Script.Timeline {
-		if e.Create != nil && e.Create.ID == id {
-			return *e.Create, cmp.Or(e.Create.Created, e.At), true
 		}
 	}
 	return fake.Resource{}, 0, false

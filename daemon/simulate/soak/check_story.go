@@ -70,13 +70,8 @@ func (j *judge) story() {
 	j.dead = j.deaths()
 	for i := range j.week.Accounts {
 		a := &j.week.Accounts[i]
-		for _, r := range a.Script.Resources {
-			j.add(a, r, r.Created)
-		}
-		for _, e := range a.Script.Timeline {
-			if e.Create != nil {
-				j.add(a, *e.Create, cmp.Or(e.Create.Created, e.At))
-			}
+		for r := range a.all() {
+			j.add(a, r)
 		}
 	}
 	for _, c := range j.h.Calls {
@@ -109,7 +104,7 @@ func (j *judge) story() {
 
 // add makes the boxes of one resource of the script; all but instances, and what
 // another identity owns, are left out.
-func (j *judge) add(a *Account, r fake.Resource, born time.Duration) {
+func (j *judge) add(a *Account, r fake.Resource) {
 	if r.Kind != "" && r.Kind != guard.Instance || r.Identity != "" && r.Identity != identityOf(a.Script) {
 		return
 	}
@@ -126,13 +121,13 @@ func (j *judge) add(a *Account, r fake.Resource, born time.Duration) {
 		ids = append(ids, r.Relaunch.IDs...)
 	}
 	for n, id := range ids {
-		b := &life{account: a, cloud: j.h.Clouds[nameOf(a.Script)], spec: r, born: born, gone: never}
+		b := &life{account: a, cloud: j.h.Clouds[nameOf(a.Script)], spec: r, born: r.Created, gone: never}
 		b.id, b.spec.ID = nameOf(a.Script)+"/"+id, id
 		if b.cloud == nil || b.cloud.Truth(id) == "" || j.byID[b.id] != nil {
 			continue
 		}
 		if later == 0 || n < later {
-			b.family = slices.Concat(r.Attached, copies(a.Script, r.Attached))
+			b.family = slices.Concat(r.Attached, a.copies(r.Attached))
 		} else {
 			b.born = never // a newcomer: the cloud alone knows when it came
 		}
@@ -146,9 +141,9 @@ func (j *judge) add(a *Account, r fake.Resource, born time.Duration) {
 
 // copies are the snapshots of some volumes, and the images that those back: they count
 // to the box that the volumes hang on.
-func copies(s fake.Script, volumes []string) []string {
+func (a *Account) copies(volumes []string) []string {
 	var ids []string
-	for _, r := range s.Resources {
+	for r := range a.all() {
 		if r.Kind == guard.Snapshot && slices.Contains(volumes, r.Source) {
 			ids = append(append(ids, r.ID), r.UsedBy...)
 		}

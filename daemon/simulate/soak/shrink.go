@@ -326,17 +326,8 @@ func cloneResource(r fake.Resource) fake.Resource {
 // instances are those that an account's script has from its start or makes.
 func (w Week) instances(a Account) []fake.Resource {
 	var out []fake.Resource
-	for _, r := range a.Script.Resources {
+	for r := range a.all() {
 		if r.Kind == "" || r.Kind == guard.Instance {
-			out = append(out, r)
-		}
-	}
-	for _, e := range a.Script.Timeline {
-		if e.Create != nil && (e.Create.Kind == "" || e.Create.Kind == guard.Instance) {
-			r := *e.Create
-			if r.Created == 0 {
-				r.Created = e.At
-			}
 			out = append(out, r)
 		}
 	}

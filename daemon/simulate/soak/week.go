@@ -5,6 +5,8 @@
 package soak
 
 import (
+	"cmp"
+	"iter"
 	"time"
 
 	"guard"
@@ -61,6 +63,28 @@ type Leftover struct{ After, Grace time.Duration }
 type Account struct {
 	Mode   guard.Mode
 	Script fake.Script // Account, Resources, Timeline, Faults and the rest
+}
+
+// all is what stands in the account when the week begins, and then what comes in it,
+// with the time at which that does.
+func (a *Account) all() iter.Seq[fake.Resource] {
+	return func(yield func(fake.Resource) bool) {
+		for _, r := range a.Script.Resources {
+			if !yield(r) {
+				return
+			}
+		}
+		for _, e := range a.Script.Timeline {
+			if e.Create == nil {
+				continue
+			}
+			r := *e.Create
+			r.Created = cmp.Or(r.Created, e.At)
+			if !yield(r) {
+				return
+			}
+		}
+	}
 }
 
 // Verb is what a person orders.
