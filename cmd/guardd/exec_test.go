@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,6 +15,7 @@ import (
 
 	"guard"
 	"guard/configs"
+	"guard/daemon/client"
 	"guard/daemon/wire"
 	"guard/providers"
 	"guard/providers/exec"
@@ -178,5 +181,73 @@ accounts:
 				t.Errorf("%+v, %v", show.Item, err)
 			}
 		})
+	}
+}
+
+// TestServeExec: guardd itself, on a socket, gives a program its secrets from where the
+// configuration says, and tells in its status what it does wrong, while it goes on.
+func TestServeExec(t *testing.T) {
+	dir, err := os.MkdirTemp("", "guard") // the paths of sockets are short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	write := func(name, text string, mode os.FileMode) string {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	plugin := write("plugin.sh", `#!/bin/sh
+while read line; do
+  id=$(echo "$line" | sed 's/.*"id":\([0-9]*\),"call".*/\1/')
+  [ -e "$1" ] && exit 7
+  case "$line" in
+  *'"call":"hello"'*) r='{"calls":["identity","list"]}' ;;
+  *'"call":"identity"'*) r='{"id":"of-'$KEY'"}' ;;
+  *) r='{"complete":true,"resources":[]}' ;;
+  esac
+  echo '{"v":1,"id":'$id',"result":'$r'}'
+done
+`, 0o700)
+	key, sign := write("key", "k1\n", 0o600), filepath.Join(dir, "broken")
+	file := write("guard.yaml", fmt.Sprintf(`
+ledger: bolt:%s/ledger.db
+listen: unix:%s/s
+accounts:
+  - {name: rack, provider: exec, poll: 1s, exec: {command: [%q, %q], env: {KEY: {file: %q}}}}
+`, dir, dir, plugin, sign, key), 0o600)
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- serve(ctx, io.Discard, file) }()
+	c := dial(t, client.Options{Addr: "unix:" + dir + "/s"})
+	until := func(what string, ok func(wire.Status) bool) {
+		t.Helper()
+		for range 1000 {
+			if s, err := c.Status(t.Context()); err == nil && ok(s) {
+				return
+			}
+			select {
+			case err := <-served:
+				t.Fatal("guardd ended: ", err)
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+		t.Fatalf("%s was not told", what)
+	}
+	until("whose account it is", func(s wire.Status) bool { return len(s.Accounts) == 1 && s.Accounts[0].Identity == "of-k1" })
+	write("broken", "", 0o600)
+	until("what is wrong", func(s wire.Status) bool {
+		return strings.Contains(strings.Join(s.Attention, "\n"), "ended without an answer (exit status 7)")
+	})
+	if err := os.Remove(sign); err != nil {
+		t.Fatal(err)
+	}
+	until("that it is right again", func(s wire.Status) bool { return len(s.Attention) == 0 && s.Accounts[0].State == "ok" })
+	stop()
+	if err := <-served; err != nil {
+		t.Error(err)
 	}
 }
