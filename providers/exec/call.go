@@ -14,8 +14,9 @@ const (
 	// tries is how often a read is made at once, in all, where the program ended over it or
 	// its provider failed.
 	tries = 3
-	// idle is how long a program that is asked nothing is kept.
-	idle = 10 * time.Minute
+	// idleFor is how long a program that is asked nothing is kept. One whose account a reload
+	// dropped ends so, too.
+	idleFor = 10 * time.Minute
 	// mostPause is the longest before a program that fails is started again.
 	mostPause = 30 * time.Second
 )
@@ -127,7 +128,7 @@ func (p *Provider) leave() {
 	}
 	if p.talk != nil {
 		var rest *time.Timer
-		rest = time.AfterFunc(idle, func() {
+		rest = time.AfterFunc(p.idle, func() {
 			p.turn <- struct{}{}
 			if p.rest == rest && p.talk != nil {
 				p.drop()

@@ -43,6 +43,7 @@ type Provider struct {
 	name    string
 	program string // what people know it by: the file's name
 	timeout time.Duration
+	idle    time.Duration
 	dial    func() (conn, error)
 	all     *Programs
 
@@ -72,7 +73,7 @@ func New(o Options) (*Provider, error) {
 		return nil, fmt.Errorf("%w: an exec account needs a name and a command", guard.ErrInvalid)
 	}
 	p := &Provider{
-		name: o.Name, program: providers.Text(filepath.Base(o.Config.Command[0]), maxWord), timeout: o.Config.Timeout,
+		name: o.Name, program: providers.Text(filepath.Base(o.Config.Command[0]), maxWord), timeout: o.Config.Timeout, idle: idleFor,
 		dial: o.dial, all: o.Programs, turn: make(chan struct{}, 1),
 	}
 	if p.timeout <= 0 {

@@ -159,6 +159,25 @@ read line`, 1) + "read line; sleep 600"
 	}
 }
 
+// TestIdle: a program that is asked nothing for a while is ended, and started again when it
+// is asked.
+func TestIdle(t *testing.T) {
+	dir := t.TempDir()
+	good := `while read line; do
+  id=$(echo "$line" | sed 's/.*"id":\([0-9]*\),"call".*/\1/')
+  echo '{"v":1,"id":'$id',"result":{"resources":[],"complete":true}}'
+done
+`
+	p := program(t, strings.Replace(hello, "read line", "echo $$ > "+dir+"/self; cp "+dir+"/self "+dir+"/child; read line", 1)+good, nil)
+	p.idle = 20 * time.Millisecond
+	for range 2 {
+		if err := list(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		allGone(t, dir)
+	}
+}
+
 // allGone sees that the processes whose numbers are in files are gone, and forgets them.
 func allGone(t *testing.T, dir string) {
 	t.Helper()
