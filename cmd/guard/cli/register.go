@@ -31,9 +31,9 @@ RFC 3339, or a date and time in guardd's time zone.
 
 Without an ID it lists what nobody has registered, and lets a person at a
 terminal choose. An ID alone will do where only one account has it. "self" is
-the machine that this runs on. --expect registers one
-that is about to be made: guard knows it by the tag that is printed, or by its
-name, and tells people if it does not come.
+the machine that this runs on. --expect registers one that is about to be made:
+guard knows it by the tag that is printed, or by its name, and tells people if
+it does not come.
 
 Where guardd cannot be reached the registration is kept in a file, and delivered
 once guardd is back (guard spool).`,
