@@ -13,7 +13,6 @@ import (
 // carried are the bytes that a box really sent and received between two moments.
 func (j *judge) carried(b *life, from, to time.Duration) (sent, received float64) {
 	runs, _ := j.powered(b)
-	from = max(from, b.up())
 	for _, s := range b.stints() {
 		for _, r := range runs {
 			long := max(0, min(s.to, r.to, to)-max(s.from, r.from, from)).Seconds()
@@ -21,20 +20,6 @@ func (j *judge) carried(b *life, from, to time.Duration) (sent, received float64
 		}
 	}
 	return sent, received
-}
-
-// up is when a box that is there in another state than these, such as hibernating, first
-// runs: until then it carries nothing. It is before all for one that runs or is stopped.
-func (b *life) up() time.Duration {
-	if s := b.spec.State; s == "" || s == "running" || s == "stopped" {
-		return -never
-	}
-	for _, e := range b.account.Script.Timeline {
-		if e.ID == b.spec.ID && e.State == "running" {
-			return e.At
-		}
-	}
-	return never
 }
 
 // traffics hold what guard counted of each box's bytes against the script: no byte more

@@ -112,7 +112,7 @@ func (j *judge) powered(b *life) (runs []span, boots []time.Duration) {
 		at time.Duration
 		on bool
 	}
-	turns := []turn{{min(b.born, 0), b.spec.State != "stopped"}}
+	turns := []turn{{min(b.born, 0), b.spec.State == "" || b.spec.State == "running"}}
 	if b.born != never {
 		turns[0].at = b.born
 	}
@@ -120,7 +120,7 @@ func (j *judge) powered(b *life) (runs []span, boots []time.Duration) {
 		switch {
 		case e.ID != b.spec.ID || e.At >= b.gone:
 		case e.State != "":
-			turns = append(turns, turn{e.At, e.State != "stopped"})
+			turns = append(turns, turn{e.At, e.State == "running"})
 		case e.Reclaim != nil && e.Reclaim.Stop:
 			turns = append(turns, turn{e.At, false})
 		case e.Reboot:
@@ -147,9 +147,24 @@ func (j *judge) powered(b *life) (runs []span, boots []time.Duration) {
 	return runs, boots
 }
 
-// still is since when a box does not run, by a moment; false where it does.
+// placed is from when on a box runs or is stopped: one may come in another state, such as
+// hibernating, in which it does neither.
+func (b *life) placed() time.Duration {
+	if s := b.spec.State; s == "" || s == "running" || s == "stopped" {
+		return b.born
+	}
+	for _, e := range b.account.Script.Timeline {
+		if e.ID == b.spec.ID && e.State != "" {
+			return e.At
+		}
+	}
+	return never
+}
+
+// still is since when a box is stopped, by a moment, never where it is in another state;
+// false where it runs.
 func (j *judge) still(b *life, at time.Duration) (time.Duration, bool) {
-	since := b.born
+	since := b.placed()
 	runs, _ := j.powered(b)
 	for _, r := range runs {
 		if r.from <= at && at < r.to {
@@ -319,11 +334,11 @@ func (j *judge) excused(b *life, from, to time.Duration) bool {
 		return true
 	}
 	_, boots := j.powered(b)
-	since, is := j.still(b, from)
+	_, rests := j.still(b, from)
 	acts := func(at time.Duration) bool { _, must := j.acts(b.account, at); return must }
 	around := func(at time.Duration) bool { return at >= from-farAway && at <= to }
 	faults := append(j.storms(b), j.faults(b, fake.CallSignals, fake.CallStop, fake.CallGet, fake.CallProtection)...)
-	return is && since >= 0 || !acts(from) || !acts(to) || foreign(j, b, to) || b.vetoed(guard.RuleIdleEmpty, to) > from ||
+	return rests || !acts(from) || !acts(to) || foreign(j, b, to) || b.vetoed(guard.RuleIdleEmpty, to) > from ||
 		j.slackTrouble(from-slackWait, to) || !calm(faults, from-3*farAway, to) || slices.ContainsFunc(boots, func(t time.Duration) bool { return t > from-sorted && t <= to && t > b.born }) ||
 		slices.ContainsFunc(j.week.Hits, func(h Hit) bool { return h.CrashAt != "" || h.Reload != nil || around(h.At) }) ||
 		slices.ContainsFunc(b.events(), func(e fake.Event) bool { return around(e.At) }) ||
