@@ -18,6 +18,13 @@ type Lump struct {
 // IsZero reports whether nothing was paid ahead. A lump whose amount is not known is one.
 func (l Lump) IsZero() bool { return l.From.IsZero() && l.Until.IsZero() && !l.Amount.IsSet() }
 
+// Paid is a lump as the meter counts it, once.
+type Paid struct {
+	Lump Lump `json:"lump"`
+	// Lease is whose budget it counts to; "" for an unregistered resource.
+	Lease string `json:"lease,omitzero"`
+}
+
 // Charge is one line of a provider's own bill.
 type Charge struct {
 	// Resource is what it is for; zero where the bill names none.
@@ -32,6 +39,24 @@ type Charge struct {
 	Amount Money     `json:"amount"`
 }
 
+// Billed is what the provider's own bill came to for one resource, as it was read once.
+type Billed struct {
+	// From and To are the time that its lines cover, and Amount is their sum; unset where
+	// they are in several currencies.
+	From   time.Time `json:"from"`
+	To     time.Time `json:"to"`
+	Amount Money     `json:"amount"`
+	Read   time.Time `json:"read"`
+}
+
+// Bill is what the ledger knows of the provider's own bill for one resource.
+type Bill struct {
+	Resource ResourceID `json:"resource"`
+	// Last is the newest reading, and Before the one before it.
+	Last   Billed `json:"last"`
+	Before Billed `json:"before,omitzero"`
+}
+
 // Balance is what is left in an account that pays ahead, as the provider tells it.
 type Balance struct {
 	// Amount may be below zero.
@@ -40,6 +65,25 @@ type Balance struct {
 	At time.Time `json:"at,omitzero"`
 	// Credit is what the provider lends beyond it before it acts; unset where none is known.
 	Credit Money `json:"credit,omitzero"`
+}
+
+// Wallet is what the ledger knows of the balance of one account.
+type Wallet struct {
+	Account string  `json:"account"`
+	Balance Balance `json:"balance,omitzero"`
+	// Read is when it was last told; zero: never. Failing is the first failure since then,
+	// and Error the last: until it can be read again nobody knows what is left.
+	Read    time.Time `json:"read,omitzero"`
+	Failing time.Time `json:"failing,omitzero"`
+	Error   string    `json:"error,omitzero"`
+}
+
+// At is when the balance was as it says.
+func (w Wallet) At() time.Time {
+	if at := w.Balance.At; !at.IsZero() && at.Before(w.Read) {
+		return at
+	}
+	return w.Read
 }
 
 // AtZero is what a provider does to what runs when the balance is used up.

@@ -54,6 +54,14 @@ const (
 	RuleEgressSpike Rule = "egress_spike"
 	// RuleCounterJump: a byte counter moved further than it can be believed to have.
 	RuleCounterJump Rule = "counter_jump"
+	// RuleBalanceLow is about an account that pays ahead. RuleProviderReclaim: the provider
+	// itself will delete a thing.
+	RuleBalanceLow      Rule = "balance_low"
+	RuleProviderReclaim Rule = "provider_reclaim"
+	// RuleRenewsSoon: what was paid ahead is paid again by itself.
+	RuleRenewsSoon Rule = "renews_soon"
+	// RuleChargeMismatch: the provider bills another amount than guard counts.
+	RuleChargeMismatch Rule = "charge_mismatch"
 	// RuleProtectAmbiguous: a tag only looks like one that protects.
 	RuleProtectAmbiguous Rule = "protect_ambiguous"
 )

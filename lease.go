@@ -231,6 +231,8 @@ type Metered struct {
 	Segments []Segment  `json:"segments"`
 	// Traffic is what it sent and received, oldest first, as far as money is counted of it.
 	Traffic []Quantity `json:"traffic,omitzero"`
+	// Lumps is what was paid ahead for it, oldest first.
+	Lumps []Paid `json:"lumps,omitzero"`
 	// Odd is a reported rate more than 30-fold off, not adopted (unit_mismatch); it
 	// ends when a person states a price, which holds from OddSince on.
 	Odd      *Rate     `json:"odd,omitzero"`

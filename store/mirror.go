@@ -152,6 +152,8 @@ func newImage() *image {
 	mirrorOf(i, mutes)
 	mirrorOf(i, tokens)
 	mirrorOf(i, egress)
+	mirrorOf(i, wallets)
+	mirrorOf(i, bills)
 	return i
 }
 

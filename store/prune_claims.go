@@ -83,6 +83,9 @@ func leasesOf(m guard.Metered) []string {
 	for _, q := range m.Traffic {
 		ids = append(ids, q.Lease)
 	}
+	for _, p := range m.Lumps {
+		ids = append(ids, p.Lease)
+	}
 	slices.Sort(ids)
 	return slices.DeleteFunc(slices.Compact(ids), func(id string) bool { return id == "" })
 }
@@ -119,7 +122,7 @@ func (p *pruner) resources() error {
 		if counted, err := tx.counted(key); err != nil || counted {
 			return false, err
 		}
-		errs := []error{tx.Observed.Delete(key), tx.Metered.Delete(key), tx.Egress.Delete(key)}
+		errs := []error{tx.Observed.Delete(key), tx.Metered.Delete(key), tx.Egress.Delete(key), tx.Bills.Delete(key)}
 		for _, name := range threads[key] {
 			errs = append(errs, tx.o.delete(valuesTable, name))
 		}

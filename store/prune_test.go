@@ -78,7 +78,7 @@ func (p *past) write(tx *store.Tx) error {
 		for range max(0, rapid.IntRange(-3, 2).Draw(p.t, "quantities")) {
 			m.Traffic = append(m.Traffic, guard.Quantity{Lease: p.lease()})
 		}
-		do(errors.Join(tx.Observed.Put(o), tx.Metered.Put(m), tx.Egress.Put(guard.Egress{Resource: id}), tx.SetValue(store.ThreadName("slack", id.Key()), i)))
+		do(errors.Join(tx.Observed.Put(o), tx.Metered.Put(m), tx.Egress.Put(guard.Egress{Resource: id}), tx.Bills.Put(guard.Bill{Resource: id}), tx.SetValue(store.ThreadName("slack", id.Key()), i)))
 		if rapid.IntRange(0, 2).Draw(p.t, "found") == 0 {
 			p.found(tx, i, id, do)
 		}
@@ -256,6 +256,8 @@ func claims(t *rapid.T, w, v *store.View, old func(time.Time) bool) {
 		var n int
 		thread, _ := v.Value(store.ThreadName("slack", id.Key()), &n)
 		_, sent, _ := v.Egress.Get(id.Key())
+		_, billed, _ := v.Bills.Get(id.Key())
+		sent = sent || billed
 		if !id.IsZero() && (!seen || !metered || !thread || !sent) {
 			t.Errorf("%s was removed: %s: it is there %t, metered %t, its thread %t, its traffic %t", id.Key(), why, seen, metered, thread, sent)
 		}

@@ -188,4 +188,4 @@ func clip(b []byte) string {
 var everyTable = []string{metaTable, valuesTable, journalIndex,
 	leases.name, leaseIndex.name, observed.name, metered.name, plans.name,
 	findings.name, closedFindings.name, releases.name, endedReleases.name,
-	outbox.name, sentMessages.name, scopes.name, accounts.name, mutes.name, tokens.name, egress.name, journal.name}
+	outbox.name, sentMessages.name, scopes.name, accounts.name, mutes.name, tokens.name, egress.name, wallets.name, bills.name, journal.name}

@@ -49,6 +49,8 @@ var (
 		return m.Key()
 	})
 	egress  = tableOf("egress", func(e guard.Egress) string { return resourceKey(e.Resource) })
+	bills   = tableOf("bills", func(b guard.Bill) string { return resourceKey(b.Resource) })
+	wallets = tableOf("wallets", func(w guard.Wallet) string { return w.Account })
 	tokens  = tableOf("tokens", func(t guard.Token) string { return t.ID })
 	journal = archive("journal", func(e guard.JournalEntry) string { return seqKey(e.Seq) })
 )

@@ -24,6 +24,8 @@ type Tx struct {
 	Mutes    Rows[guard.Mute]          // key Mute.Key()
 	Tokens   Rows[guard.Token]         // key ID
 	Egress   Rows[guard.Egress]        // key Resource.Key()
+	Wallets  Rows[guard.Wallet]        // key Account
+	Bills    Rows[guard.Bill]          // key Resource.Key()
 
 	o *overlay
 }
@@ -42,6 +44,8 @@ func newTx(w Writer, pub *publisher) *Tx {
 	tx.Mutes = Rows[guard.Mute]{t: mutes, o: tx.o}
 	tx.Tokens = Rows[guard.Token]{t: tokens, o: tx.o}
 	tx.Egress = Rows[guard.Egress]{t: egress, o: tx.o}
+	tx.Wallets = Rows[guard.Wallet]{t: wallets, o: tx.o}
+	tx.Bills = Rows[guard.Bill]{t: bills, o: tx.o}
 	return tx
 }
 

@@ -21,6 +21,8 @@ type View struct {
 	Mutes    Table[guard.Mute]          // key Mute.Key()
 	Tokens   Table[guard.Token]         // key ID
 	Egress   Table[guard.Egress]        // key Resource.Key()
+	Wallets  Table[guard.Wallet]        // key Account
+	Bills    Table[guard.Bill]          // key Resource.Key()
 
 	ClosedFindings Table[guard.Finding] // key Finding.ID
 	EndedReleases  Table[guard.Release] // key Release.ID
@@ -52,6 +54,8 @@ func newView(r Reader, i *image) *View {
 	v.Mutes = Table[guard.Mute]{mutes, s}
 	v.Tokens = Table[guard.Token]{tokens, s}
 	v.Egress = Table[guard.Egress]{egress, s}
+	v.Wallets = Table[guard.Wallet]{wallets, s}
+	v.Bills = Table[guard.Bill]{bills, s}
 	v.ClosedFindings = Table[guard.Finding]{closedFindings, s}
 	v.EndedReleases = Table[guard.Release]{endedReleases, s}
 	v.SentMessages = Table[guard.Message]{sentMessages, s}

@@ -128,6 +128,7 @@ func (w *twins) rate() guard.Rate {
 func (w *twins) observe() {
 	id, rate, what := w.resource(), w.rate(), w.draw("what", 8)
 	lag := time.Duration(w.draw("lag", 3)-1) * 30 * time.Second
+	lump, renews := w.draw("paid ahead", 8), []guard.Tri{guard.Yes, guard.No, guard.Unknown}[w.draw("renews", 3)]
 	instance := w.anew.cloud.ID(guard.Instance, fmt.Sprintf("i-%d", w.draw("on", 3)))
 	now := w.now.Wall
 	w.put(func(tx *store.Tx) error {
@@ -151,6 +152,14 @@ func (w *twins) observe() {
 			o.Absent, o.NotSame, o.Gone = nil, time.Time{}, nil
 		}
 		o.Resource.ID, o.Resource.State, o.Resource.Rate, o.Seen = id, change.State, rate, now
+		switch from := now.Truncate(5 * hour); lump {
+		case 0:
+			o.Resource.Lump = guard.Lump{}
+		case 1:
+			o.Resource.Lump = guard.Lump{From: from, Until: from.Add(5 * hour), Renews: renews}
+		case 2, 3:
+			o.Resource.Lump = guard.Lump{Amount: guard.MustMoney([]string{"30 CNY", "40 CNY"}[lump-2]), From: from, Until: from.Add(5 * hour), Renews: renews}
+		}
 		if what != 3 && what != 4 {
 			o.Pending = append(o.Pending, change)
 		}

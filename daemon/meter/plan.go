@@ -95,6 +95,7 @@ func (r *run) moves(v *store.View, id string) (bool, error) {
 func (r *run) family(v *store.View, lease guard.Lease, old guard.Plan) (family, error) {
 	var f family
 	var open []string // what still bills
+	var renewals []guard.Segment
 	var flows []spend.Flow
 	own := lease.Resource.Key()
 	for _, key := range r.book.members[lease.ID] {
@@ -112,6 +113,11 @@ func (r *run) family(v *store.View, lease guard.Lease, old guard.Plan) (family, 
 		if len(segs) > 0 {
 			flows = append(flows, flow...)
 		}
+		again, err := r.renewals(v, lease, m)
+		if err != nil {
+			return f, err
+		}
+		renewals = append(renewals, again...)
 		if len(segs) > 0 && key != own {
 			f.members = append(f.members, key)
 		}
@@ -129,6 +135,7 @@ func (r *run) family(v *store.View, lease guard.Lease, old guard.Plan) (family, 
 	if f.ahead = r.ahead(lease, flows); len(flows) > 0 {
 		f.sight.Why = trafficWord(flows)
 	}
+	f.ahead = append(f.ahead, renewals...)
 	for _, s := range f.segs {
 		if s.Provisional > 0 && s.Was != nil {
 			f.sight.Why = "the price of " + s.Resource.String() + " changed from " + s.Was.String() + " to " + s.Rate.String()
@@ -147,6 +154,19 @@ func (r *run) family(v *store.View, lease guard.Lease, old guard.Plan) (family, 
 		}
 	}
 	return f, nil
+}
+
+// renewals are what will be paid again by itself for one member of a lease's family.
+func (r *run) renewals(v *store.View, lease guard.Lease, m guard.Metered) ([]guard.Segment, error) {
+	n := len(m.Lumps)
+	if n == 0 || m.Lumps[n-1].Lease != lease.ID {
+		return nil, nil
+	}
+	o, ok, err := v.Observed.Get(m.Resource.Key())
+	if err != nil || !ok || !o.Live() {
+		return nil, err
+	}
+	return spend.Renewals(m, o.Resource.Lump), nil
 }
 
 // solved is the plan of one lease, settled against the one before.

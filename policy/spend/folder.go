@@ -97,10 +97,6 @@ func (f *folder) put(state guard.State, reported guard.Rate, at time.Time) {
 
 // claim counts to the lease what is its own.
 func (f *folder) claim() {
-	taken := f.in.Taken
-	if taken.IsZero() || taken.After(f.in.At) {
-		taken = f.in.At
-	}
 	for i := 0; i < len(f.life) && f.in.Lease != ""; i++ {
 		from := f.in.Since
 		switch f.life[i].Lease {
@@ -108,13 +104,21 @@ func (f *folder) claim() {
 			continue
 		case "":
 		default:
-			from = taken
+			from = f.taken()
 		}
 		i = f.split(i, from)
 		if !f.life[i].From.Before(from) {
 			f.life[i].Lease = f.in.Lease
 		}
 	}
+}
+
+// taken is from when on what was another lease's counts to this one.
+func (f *folder) taken() time.Time {
+	if t := f.in.Taken; !t.IsZero() && !t.After(f.in.At) {
+		return t
+	}
+	return f.in.At
 }
 
 // split cuts segment i in two at a moment inside it and returns the index of the
@@ -151,6 +155,7 @@ func (f *folder) result() guard.Metered {
 	m := f.in.Metered
 	m.Resource = f.in.Observed.Resource.ID
 	m.Segments = append(slices.Clone(f.earlier), consolidate(f.life)...)
+	m.Lumps = f.pay()
 	m.Odd, m.OddSince = f.odd, f.oddSince
 	if n := len(f.life); f.in.Lease != "" {
 		m.Lease = f.in.Lease

@@ -59,15 +59,18 @@ func pieces(segs []guard.Segment) []piece {
 	return ps
 }
 
-// inRuns sorts segments by resource and time, and traffic after what runs, so that it
-// breaks no run.
+// inRuns sorts segments by resource and time, and traffic and lumps after what runs, so
+// that they break no run.
 func inRuns(a, b guard.Segment) int {
-	return cmp.Or(compareID(a.Resource, b.Resource), traffic(a)-traffic(b), a.From.Compare(b.From))
+	return cmp.Or(compareID(a.Resource, b.Resource), rank(a)-rank(b), a.From.Compare(b.From))
 }
 
-func traffic(s guard.Segment) int {
-	if s.State == StateTraffic {
+func rank(s guard.Segment) int {
+	switch s.State {
+	case StateTraffic:
 		return 1
+	case StateLump:
+		return 2
 	}
 	return 0
 }

@@ -109,12 +109,13 @@ func addPart(parts []Part, p Part) []Part {
 }
 
 // Burn is the rate at which the segments that are open at a moment spend, per
-// hour and currency; parts of unknown rate are in Unknown.
+// hour and currency; parts of unknown rate are in Unknown. What was paid ahead is spent
+// already.
 func Burn(segs []guard.Segment, at time.Time) Total {
 	sums := map[string]*big.Rat{}
 	var out Total
 	for _, s := range segs {
-		if s.From.After(at) || (!s.To.IsZero() && !s.To.After(at)) {
+		if s.From.After(at) || (!s.To.IsZero() && !s.To.After(at)) || s.State == StateLump {
 			continue
 		}
 		r := s.Rate.Over(time.Hour)
@@ -142,6 +143,9 @@ func Burn(segs []guard.Segment, at time.Time) Total {
 func Moves(segs []guard.Segment, at time.Time) time.Time {
 	var next time.Time
 	for _, s := range segs {
+		if s.State == StateLump {
+			continue
+		}
 		for _, t := range []time.Time{s.From, s.To} {
 			if t.After(at) && (next.IsZero() || t.Before(next)) {
 				next = t

@@ -12,13 +12,17 @@ import (
 // StateTraffic is what a segment of traffic bills for.
 const StateTraffic guard.State = "traffic"
 
-// Segments is everything that money is counted of in a record: what runs, and what was
-// sent and received, each quantity as a segment that owes exactly its price at its end.
+// Segments is everything that money is counted of in a record: what runs, what was sent
+// and received, each quantity as a segment that owes exactly its price at its end, and what
+// was paid ahead, which is owed from its beginning.
 func Segments(m guard.Metered) []guard.Segment {
-	if len(m.Traffic) == 0 {
+	if len(m.Traffic)+len(m.Lumps) == 0 {
 		return m.Segments
 	}
 	out := slices.Clone(m.Segments)
+	for _, p := range m.Lumps {
+		out = append(out, lump(m.Resource, p))
+	}
 	for _, q := range m.Traffic {
 		out = append(out, segments(m.Resource, q)...)
 	}
