@@ -80,6 +80,9 @@ func (s *Script) check() error {
 	if !slices.Contains([]string{"", TimerKept, TimerIgnored}, s.Timer) {
 		bad("timer: %q must be %s or %s", s.Timer, TimerKept, TimerIgnored)
 	}
+	if err := s.checkWallet(); err != nil {
+		bad("%v", err)
+	}
 	if s.Billing.Minimum < 0 || s.Lag.Appears < 0 || s.Lag.Disappears < 0 || s.Lag.State < 0 {
 		bad("billing and lag cannot be negative")
 	}
@@ -121,7 +124,7 @@ func (s *Script) check() error {
 	return errors.Join(errs...)
 }
 
-var calls = []string{CallAny, CallList, CallGet, CallIdentity, CallStop, CallRelease, CallDelete, CallProtection, CallUnprotect, CallTag, CallSignals, CallArm, CallArmed}
+var calls = []string{CallAny, CallList, CallGet, CallIdentity, CallStop, CallRelease, CallDelete, CallProtection, CallUnprotect, CallTag, CallSignals, CallArm, CallArmed, CallBalance, CallCharges}
 
 // member is the ID of the n-th of many alike.
 func member(id string, n int) string { return fmt.Sprintf("%s-%03d", id, n) }
@@ -164,6 +167,9 @@ func checkResource(s Script, r Resource) (errs []error) {
 		if err := checkRate(rate); err != nil {
 			bad("%v", err)
 		}
+	}
+	if err := r.Lump.check(); err != nil {
+		bad("%v", err)
 	}
 	for key, tr := range map[string]*Traffic{"egress": r.Egress, "ingress": r.Ingress} {
 		if err := tr.check(key); err != nil {
@@ -215,7 +221,7 @@ func checkEvents(s Script, events []Event, known func(id string) bool) error {
 			errs = append(errs, fmt.Errorf("%w: fake account %s: event %d (%q): %s", guard.ErrInvalid, s.Account, i+1, e.ID, fmt.Sprintf(format, args...)))
 		}
 		var what int
-		for _, is := range []bool{e.Reclaim != nil, e.State != "", e.Rate != nil, e.Delete, e.Set != nil, e.Detach, e.Attach != "", e.Create != nil, e.Identity != "",
+		for _, is := range []bool{e.Reclaim != nil, e.State != "", e.Rate != nil, e.Delete, e.Set != nil, e.Detach, e.Attach != "", e.Create != nil, e.Identity != "", e.TopUp != "", e.Charge != nil,
 			e.Signals != nil, e.SignalsFile != nil, e.SampleOffset != nil, e.Pulse != nil, e.Reboot} {
 			if is {
 				what++
@@ -241,6 +247,18 @@ func checkEvents(s Script, events []Event, known func(id string) bool) error {
 			r.fill(s)
 			errs = append(errs, checkResource(s, r)...)
 		case e.Identity != "":
+		case e.Charge != nil:
+			if err := e.Charge.check(); err != nil {
+				bad("%v", err)
+			} else if !known(e.Charge.ID) && !coming[e.Charge.ID] {
+				bad("charge: there is no %q", e.Charge.ID)
+			}
+		case e.TopUp != "":
+			if more, err := s.inWallet(e.TopUp); err != nil {
+				bad("top_up: %v", err)
+			} else if more.Sign() < 0 || s.Balance == "" {
+				bad("top_up: it is an amount above zero, where the account has a balance")
+			}
 		case !known(e.ID) && !coming[e.ID] && !(e.watched() && (known(member(e.ID, 1)) || coming[member(e.ID, 1)])):
 			bad("there is no such resource")
 		case e.Attach != "" && !known(e.Attach) && !coming[e.Attach]:

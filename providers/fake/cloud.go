@@ -26,6 +26,8 @@ type Cloud struct {
 	foretold map[string][]Event // what monitors tell of things that are not there yet, by ID
 	faults   []Fault
 	calls    []Call
+	wallet   *wallet // nil: the account does not pay ahead
+	bill     []line  // of the timeline
 }
 
 // due is something that will happen; of two at one time the first planned is first.
@@ -42,6 +44,7 @@ func NewCloud(s Script) (*Cloud, error) {
 		return nil, err
 	}
 	c := &Cloud{script: s, now: s.Start, identity: s.Identity, index: newIndex(), foretold: map[string][]Event{}, faults: slices.Clone(s.Faults)}
+	c.wallet = newWallet(s)
 	for _, r := range s.Resources {
 		c.create(r)
 	}
@@ -70,6 +73,7 @@ func (c *Cloud) Truths() guard.Truths {
 	return guard.Truths{
 		Granularity: s.Billing.Granularity, Minimum: s.Billing.Minimum, ReleaseLead: s.ReleaseTakes,
 		ImmutableIDs: true, HasGet: true, TerminalBilling: true, Stop: s.StopEffect, PriceUnit: "machine",
+		StoppedEnds: s.StoppedEnds, AtZero: s.atZero(),
 		DeleteLeaves: []guard.Kind{guard.Volume, guard.Snapshot, guard.Image, guard.Address, guard.Filesystem},
 		ReclaimShows: "state gone, ended: reclaim", Signals: "what its script says",
 	}
@@ -87,11 +91,7 @@ func (c *Cloud) Provider() *Provider {
 
 // Account is the provider as a configured account, in observe mode.
 func (c *Cloud) Account() *providers.Account {
-	var p providers.Provider = c.Provider()
-	if c.Timers() {
-		p = c.Provider().Timed()
-	}
-	return providers.NewAccount(c.script.Account, "fake", p)
+	return providers.NewAccount(c.script.Account, "fake", c.Offers(c.Provider()))
 }
 
 // Advance moves the cloud's time on and lets everything happen that is due. A
@@ -252,7 +252,17 @@ func (c *Cloud) plan(at time.Time, do func(time.Time)) {
 }
 
 func (c *Cloud) advance(to time.Time) {
-	for len(c.agenda) > 0 && !c.agenda[0].at.After(to) {
+	for {
+		until, due := to, len(c.agenda) > 0 && !c.agenda[0].at.After(to)
+		if due {
+			until = c.agenda[0].at
+		}
+		if c.runDry(until) {
+			continue // what that did may come first
+		}
+		if !due {
+			break
+		}
 		next := c.agenda[0]
 		c.agenda = c.agenda[1:]
 		if next.at.After(c.now) {

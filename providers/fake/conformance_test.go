@@ -22,10 +22,17 @@ func harness() providertest.Harness {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return p.Timed()
+			return timedPaid{p.Timed()}
 		},
 		Serve: func(t *testing.T, w providertest.World) http.RoundTripper {
 			s := Script{Account: "conformance", Scopes: w.Scopes, PageSize: w.PageSize, Timer: TimerKept, Token: guard.NewSecret(providertest.Secret)}
+			if w.Balance.IsSet() {
+				s.Balance = w.Balance.String()
+			}
+			for _, x := range w.Charges {
+				s.Start = w.Charges[len(w.Charges)-1].To
+				s.Timeline = append(s.Timeline, Event{At: x.To.Sub(s.Start), Charge: &Charge{ID: x.Resource.ID, Amount: x.Amount.String(), Covers: x.To.Sub(x.From)}})
+			}
 			for _, x := range w.Instances {
 				r := Resource{ID: x.ID, Name: x.Name, Scope: x.Scope, Tags: x.Tags, GPUs: x.GPUs, Rate: &Rate{Amount: "2.50", Per: "hour"}}
 				if x.Stopped {

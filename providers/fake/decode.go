@@ -101,6 +101,8 @@ type record struct {
 	Source           field `json:"source"`
 	UsedBy           field `json:"used_by"`
 	Protected        field `json:"protected"`
+	PlatformEnds     field `json:"platform_ends"`
+	Lump             field `json:"lump"`
 }
 
 // decode reads one record; false where it does not say which thing it is about.
@@ -151,6 +153,7 @@ func (p *Provider) decode(b field, currency string) (guard.Resource, bool) {
 	}
 	r.Egress = traffic(rec.Egress, rec.Ingress, currency)
 	r.Bills = bills(r)
+	r.PlatformEnds, r.Lump = rec.PlatformEnds.ends(), rec.Lump.lump(currency)
 	p.relations(&r, rec)
 	return r, true
 }

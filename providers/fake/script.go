@@ -35,6 +35,16 @@ type Script struct {
 	// ReleaseTakes is the time from an accepted release until the thing is gone
 	// and no longer bills; default 30 s, AtOnce for none.
 	ReleaseTakes time.Duration
+	// Balance is what is left in the account at Start, "120 CNY": what really bills draws on
+	// it. "": the account does not pay ahead. AtZero is what the cloud does to what runs once
+	// it is used up; default nothing, and it goes on into debt.
+	Balance string
+	AtZero  guard.AtZero
+	// Bill is how long a line of the cloud's own bill covers, of what it really cost; default
+	// none but those of the timeline.
+	Bill time.Duration
+	// StoppedEnds is how long after a stop an instance is deleted; default never.
+	StoppedEnds time.Duration
 	// Timer is how the cloud keeps timers of its own: TimerKept, TimerIgnored, or "": it
 	// has none.
 	Timer     string
@@ -92,6 +102,9 @@ type Resource struct {
 	ListRate *Rate
 	// StoppedRate is billed while stopped; default by the account's StopEffect.
 	StoppedRate *Rate
+	// Lump is what it is paid ahead with, from its creation on; Rate is billed beside that,
+	// and where there is none nothing is.
+	Lump *Lump
 	// Egress and Ingress are what its traffic costs; default of an instance the account's.
 	Egress, Ingress *Traffic
 	Spot            bool
@@ -136,6 +149,8 @@ type Event struct {
 	Attach   string    // the instance's ID
 	Create   *Resource // its Created defaults to the event's time
 	Identity string    // the credentials belong to someone else from now on
+	TopUp    string    // so much is paid in: "500 CNY"
+	Charge   *Charge   // a line of the cloud's own bill
 
 	// What a monitor tells of it. An event of a thing that is not there yet holds from
 	// its beginning on, and one of many alike is one of each.
@@ -166,6 +181,7 @@ type Changes struct {
 	Protected        *[]string
 	HideProtection   *bool
 	UsedBy           *[]string
+	Renews           *bool // of what is paid ahead
 }
 
 // The calls of the API, as faults and the log name them. Ending an instance or
@@ -184,6 +200,8 @@ const (
 	CallSignals    = "signals"
 	CallArm        = "arm"   // sets an instance's timer, or takes it away
 	CallArmed      = "armed" // reads it
+	CallBalance    = "balance"
+	CallCharges    = "charges"
 	// CallProbe is a dry run of any of the writes, which the log tells apart; a
 	// fault of the write itself answers it.
 	CallProbe = "probe"

@@ -29,6 +29,7 @@ type op struct {
 	tags  map[string]string
 	group string      // of a release: the group that the member goes through
 	since []time.Time // of each of ids: after when its samples are wanted
+	from  time.Time   // of the bill: after when its lines end
 	timer time.Time   // that is to be set; zero: none
 	dry   bool        // a dry run: it tells whether the call would be allowed
 }
@@ -147,6 +148,8 @@ func refuse(status int, outcome string) answer {
 // parse reads a request; false where the API has no such call.
 //
 //	GET    /v1/identity
+//	GET    /v1/balance                        what is left in the account
+//	GET    /v1/charges?since=                 the bill
 //	GET    /v1/resources?kind=&scope=&page=   one page
 //	POST   /v1/lookup {"ids":[{kind,id}]}     a read of up to 100 things
 //	POST   /v1/signals {"ids":[{kind,id,since}]}   the samples of up to 100 things
@@ -188,6 +191,10 @@ func parse(r *http.Request, body []byte) (op, bool) {
 	switch {
 	case len(path) == 1 && what == "GET identity":
 		return op{call: CallIdentity}, true
+	case len(path) == 1 && what == "GET balance":
+		return op{call: CallBalance}, true
+	case len(path) == 1 && what == "GET charges":
+		return op{call: CallCharges, from: readSince(r)}, true
 	case len(path) == 1 && what == "GET resources":
 		o := op{call: CallList, kind: guard.Kind(q.Get("kind")), scope: q.Get("scope")}
 		if page := q.Get("page"); page != "" {
@@ -240,6 +247,10 @@ func (c *Cloud) serve(o op, odd Reply) answer {
 	case CallIdentity:
 		self := c.script.Self
 		return ok(map[string]any{"identity": c.identity, "kind": c.script.IdentityKind, "self": self})
+	case CallBalance:
+		return c.left(odd)
+	case CallCharges:
+		return c.charges(o, odd)
 	case CallList:
 		return c.list(o, odd)
 	case CallGet:
@@ -280,7 +291,7 @@ func (c *Cloud) serve(o op, odd Reply) answer {
 		case slices.Contains(t.spec.Protected, "stop"):
 			return refuse(http.StatusLocked, "protected")
 		case t.last().word != stateStopped:
-			t.become(stateStopped, endedUser, c.now)
+			c.halt(t, endedUser, c.now)
 		}
 	case CallTag:
 		if t.spec.Tags == nil {
@@ -395,7 +406,7 @@ func (c *Cloud) lookup(o op, odd Reply) answer {
 }
 
 // disguise nulls and replaces fields of what the API tells.
-func disguise(w wireResource, odd Reply) any {
+func disguise(w any, odd Reply) any {
 	if len(odd.NullFields) == 0 && len(odd.SetFields) == 0 {
 		return w
 	}

@@ -31,8 +31,9 @@ type thing struct {
 	created  time.Time
 	reported time.Time // the creation time that the API tells
 	currency string
-	states   []state  // oldest first; the first is at created
-	prices   []price  // oldest first; the first is at created
+	states   []state // oldest first; the first is at created
+	prices   []price // oldest first; the first is at created
+	paid     []payment
 	host     *thing   // the instance it is attached to
 	attached []*thing // what is attached to it, in the order of their making
 	lingers  time.Duration
@@ -111,9 +112,9 @@ func (t *thing) perSecond(r *Rate) *big.Rat {
 // spend is what it cost until a time. A run (from a start to a stop or the end)
 // is charged for whole units and at least for the minimum; what is beyond its
 // real length costs what its last second did. Being stopped is charged for whole
-// units as well.
+// units as well. What was paid ahead is paid.
 func (t *thing) spend(b Billing, until time.Time) *big.Rat {
-	sum := new(big.Rat)
+	sum := t.lumps(until)
 	for i := 0; i < len(t.states); {
 		first := t.states[i]
 		stopped := first.word == stateStopped
@@ -200,6 +201,8 @@ func (c *Cloud) add(r Resource, created time.Time) *thing {
 	}
 	c.things = append(c.things, t)
 	c.index.add(t)
+	c.wait(t, created)
+	c.pay(t, created)
 	// Instances and what hangs on them may be scripted in any order.
 	for _, id := range r.Attached {
 		for _, other := range c.index.byID[id] {
@@ -265,6 +268,12 @@ func (c *Cloud) happen(e Event, at time.Time) {
 	case e.Identity != "":
 		c.identity = e.Identity
 		return
+	case e.TopUp != "":
+		c.topUp(e.TopUp)
+		return
+	case e.Charge != nil:
+		c.billed(*e.Charge, at)
+		return
 	}
 	if e.watched() {
 		c.tell(e, at)
@@ -280,7 +289,7 @@ func (c *Cloud) happen(e Event, at time.Time) {
 	}
 	switch {
 	case e.Reclaim != nil && e.Reclaim.Stop:
-		t.become(stateStopped, endedReclaim, at)
+		c.halt(t, endedReclaim, at)
 	case e.Reclaim != nil:
 		if e.Reclaim.Lingers > 0 {
 			t.lingers = e.Reclaim.Lingers
@@ -288,6 +297,8 @@ func (c *Cloud) happen(e Event, at time.Time) {
 		c.end(t, endedReclaim, at)
 	case e.Delete, e.State == stateGone:
 		c.end(t, ended, at)
+	case e.State == stateStopped:
+		c.halt(t, ended, at)
 	case e.State != "":
 		t.become(e.State, ended, at)
 	case e.Rate != nil:
@@ -312,6 +323,11 @@ func (c *Cloud) change(t *thing, s Changes, at time.Time) {
 	set(&t.spec.Protected, s.Protected)
 	set(&t.spec.HideProtection, s.HideProtection)
 	set(&t.spec.UsedBy, s.UsedBy)
+	if s.Renews != nil && t.spec.Lump != nil {
+		l := *t.spec.Lump
+		l.Renews = *s.Renews
+		t.spec.Lump = &l
+	}
 	if s.Tags != nil {
 		t.spec.Tags = maps.Clone(s.Tags)
 	}

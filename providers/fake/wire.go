@@ -37,6 +37,8 @@ type (
 		Source           string            `json:"source,omitempty"`
 		UsedBy           []string          `json:"used_by,omitempty"`
 		Protected        *[]string         `json:"protected,omitempty"` // absent: ask for it
+		PlatformEnds     *wireEnd          `json:"platform_ends,omitempty"`
+		Lump             *wireLump         `json:"lump,omitempty"`
 	}
 	wireRate struct {
 		Amount   string `json:"amount"`
@@ -97,6 +99,10 @@ func (c *Cloud) report(t *thing) wireResource {
 		Tags: maps.Clone(t.spec.Tags), Source: t.spec.Source, UsedBy: c.users(t),
 	}
 	out, in := c.traffic(t)
+	w.PlatformEnds, w.Lump = c.platformEnds(t, s), t.prepaid(c.now)
+	if w.Lump != nil && w.Rate == nil {
+		w.Rate = &wireRate{Amount: "0", Per: "hour", Currency: t.currency, Free: true}
+	}
 	w.Egress, w.Ingress = out.quote(t.currency), in.quote(t.currency)
 	if w.Tags == nil {
 		w.Tags = map[string]string{}

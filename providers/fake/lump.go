@@ -1,0 +1,141 @@
+package fake
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+
+	"guard"
+)
+
+// Lump is what a thing is paid ahead with, in the currency of its rate or of the account.
+type Lump struct {
+	Amount string // a decimal
+	// Covers is how long that lasts. What is not renewed then is deleted by the cloud.
+	Covers time.Duration
+	Renews bool // paid again by itself
+}
+
+// payment is one lump that was paid.
+type payment struct {
+	at     time.Time
+	amount *big.Rat
+}
+
+func (l *Lump) check() error {
+	switch {
+	case l == nil:
+		return nil
+	case !decimal.MatchString(l.Amount):
+		return fmt.Errorf("lump: %q is not a decimal number", l.Amount)
+	case l.Covers < time.Minute:
+		return errors.New("lump: covers must be a minute at least")
+	}
+	return nil
+}
+
+// pay pays a thing ahead, and has it paid again, or deleted, when that is over.
+func (c *Cloud) pay(t *thing, at time.Time) {
+	l := t.spec.Lump
+	if l == nil {
+		return
+	}
+	amount, _ := new(big.Rat).SetString(l.Amount) // checked
+	t.paid = append(t.paid, payment{at, amount})
+	c.plan(at.Add(l.Covers), func(at time.Time) {
+		switch word := t.last().word; {
+		case word == stateGone || word == stateReleasing:
+		case t.spec.Lump.Renews:
+			c.pay(t, at)
+		default:
+			c.end(t, endedPlatform, at)
+		}
+	})
+}
+
+// lumps are what was paid ahead until a time.
+func (t *thing) lumps(until time.Time) *big.Rat {
+	sum := new(big.Rat)
+	for _, p := range t.paid {
+		if p.at.Before(until) {
+			sum.Add(sum, p.amount)
+		}
+	}
+	return sum
+}
+
+type wireLump struct {
+	Amount   string `json:"amount"`
+	Currency string `json:"currency"`
+	From     string `json:"from"`
+	Until    string `json:"until"`
+	Renews   bool   `json:"renews"`
+}
+
+// prepaid is what covers a thing at a time, as the API tells it; nil where it is not paid
+// ahead.
+func (t *thing) prepaid(at time.Time) *wireLump {
+	var last *payment
+	for i := range t.paid {
+		if !t.paid[i].at.After(at) {
+			last = &t.paid[i]
+		}
+	}
+	if last == nil {
+		return nil
+	}
+	l := t.spec.Lump
+	return &wireLump{Amount: l.Amount, Currency: t.currency, From: stamp(last.at), Until: stamp(last.at.Add(l.Covers)), Renews: l.Renews}
+}
+
+// lump reads what was paid ahead. An amount that makes no sense is not known.
+func (f field) lump(currency string) guard.Lump {
+	var in struct {
+		Amount   field `json:"amount"`
+		Currency field `json:"currency"`
+		From     field `json:"from"`
+		Until    field `json:"until"`
+		Renews   field `json:"renews"`
+	}
+	if f.null() || json.Unmarshal(f, &in) != nil || in.From.time().IsZero() {
+		return guard.Lump{}
+	}
+	if c := in.Currency.text(8); c != "" {
+		currency = c
+	}
+	l := guard.Lump{From: in.From.time(), Until: in.Until.time(), Renews: in.Renews.tri(), Source: "api"}
+	if m, err := guard.NewMoney(in.Amount.text(64), currency); err == nil && !m.IsNegative() {
+		l.Amount = m
+	}
+	return l
+}
+
+// platformEnds is when the cloud will delete what is in a state; nil where it will not.
+func (c *Cloud) platformEnds(t *thing, s state) *wireEnd {
+	if p := t.prepaid(c.now); p != nil && !p.Renews {
+		return &wireEnd{At: p.Until, Why: "paid until then"}
+	}
+	if c.script.StoppedEnds <= 0 || t.spec.Kind != guard.Instance || s.word != stateStopped {
+		return nil
+	}
+	return &wireEnd{At: stamp(s.at.Add(c.script.StoppedEnds)), Why: "stopped"}
+}
+
+type wireEnd struct {
+	At  string `json:"at"`
+	Why string `json:"why,omitempty"`
+}
+
+// ends reads when the cloud deletes the thing by itself.
+func (f field) ends() guard.PlatformEnd {
+	var in struct {
+		At  field `json:"at"`
+		Why field `json:"why"`
+	}
+	if f.null() || json.Unmarshal(f, &in) != nil || in.At.time().IsZero() {
+		return guard.PlatformEnd{}
+	}
+	return guard.PlatformEnd{At: in.At.time(), Why: in.Why.text(maxName)}
+}
