@@ -80,6 +80,10 @@ func defaultFile(r policy.Rules) file {
 	f.Rules.PriceChanged.Over = percent(r.PriceChanged.Over)
 	f.Rules.PriceChanged.Then = action(guard.ActAlert)
 	f.Rules.EgressSpike = egressSpikeFile{Hour: r.EgressSpike.Hour, Day: r.EgressSpike.Day, Then: action(r.EgressSpike.Then)}
+	f.Rules.BalanceLow = aheadFile{Warn: r.BalanceLow.Warn, Then: action(guard.ActAlert)}
+	f.Rules.ChargeMismatch.Over, f.Rules.ChargeMismatch.Then = percent(r.ChargeMismatch.Over), action(guard.ActAlert)
+	f.Rules.RenewsSoon = aheadFile{Warn: r.RenewsSoon.Warn, Then: action(guard.ActAlert)}
+	f.Rules.ProviderReclaim = aheadFile{Warn: r.ProviderReclaim.Warn, Then: action(guard.ActAlert)}
 	for _, j := range f.Rules.judgementsOf() {
 		has, _ := r.Judgement(j.rule)
 		*j.file = defaultJudgement(has)

@@ -214,6 +214,10 @@ rules:
   provisioning_long: {after: 20m}
   price_changed: {over: 150%}
   egress_spike: {hour: 3USD, day: 80 CNY, remind: 12h}
+  balance_low: {warn: 12h, remind: never, match: {account: [research]}}
+  provider_reclaim: {warn: 3d, match: {kind: volume}}
+  renews_soon: {warn: 4d, remind: 24h}
+  charge_mismatch: {over: 5%}
   idle_empty: {warn: 20m, act: 40m, grace: 5m, match: {tags: {team: nlp}}}
   idle_resident: {tiers: [alert, {after: 45m, then: stop}]}
   idle_blind: {tiers: [stop]}
@@ -228,13 +232,16 @@ notify:
 `)
 	want := policy.Rules{
 		Per: map[guard.Rule]policy.Per{
-			guard.RuleUnregistered: {Off: true, Match: policy.Match{Owner: []string{"ana", "b*"}, Account: []string{"research"}}},
-			guard.RuleExpired:      {Remind: 24 * time.Hour, Match: policy.Match{Tags: map[string]string{"team": "nlp"}}},
-			guard.RuleIdleEmpty:    {Grace: 5 * time.Minute, Match: policy.Match{Tags: map[string]string{"team": "nlp"}}},
-			guard.RuleHung:         {Off: true},
-			guard.RuleEgressSpike:  {Remind: 12 * time.Hour},
-			guard.RuleUnderused:    {Remind: 24 * time.Hour},
-			guard.RuleOrphanVolume: {Grace: 12 * time.Hour, Match: policy.Match{Kind: []guard.Kind{guard.Volume}}},
+			guard.RuleUnregistered:    {Off: true, Match: policy.Match{Owner: []string{"ana", "b*"}, Account: []string{"research"}}},
+			guard.RuleExpired:         {Remind: 24 * time.Hour, Match: policy.Match{Tags: map[string]string{"team": "nlp"}}},
+			guard.RuleIdleEmpty:       {Grace: 5 * time.Minute, Match: policy.Match{Tags: map[string]string{"team": "nlp"}}},
+			guard.RuleHung:            {Off: true},
+			guard.RuleEgressSpike:     {Remind: 12 * time.Hour},
+			guard.RuleUnderused:       {Remind: 24 * time.Hour},
+			guard.RuleBalanceLow:      {Match: policy.Match{Account: []string{"research"}}},
+			guard.RuleRenewsSoon:      {Remind: 24 * time.Hour},
+			guard.RuleProviderReclaim: {Match: policy.Match{Kind: []guard.Kind{guard.Volume}}},
+			guard.RuleOrphanVolume:    {Grace: 12 * time.Hour, Match: policy.Match{Kind: []guard.Kind{guard.Volume}}},
 
 			guard.RuleStoppedBilling:   {Remind: 3 * 24 * time.Hour},
 			guard.RuleOrphanSnapshot:   {Remind: 7 * 24 * time.Hour, Grace: 48 * time.Hour},
@@ -247,6 +254,10 @@ notify:
 		Expiry:           policy.Expiry{Warn: []time.Duration{3 * time.Hour, time.Hour, 15 * time.Minute}},
 		Budget:           policy.Budget{Warn: []int{50, 95}, EgressAtMost: true},
 		EgressSpike:      policy.EgressSpike{Hour: guard.MustMoney("3 USD"), Day: guard.MustMoney("80 CNY"), Then: guard.ActAlert},
+		BalanceLow:       policy.BalanceLow{Warn: 12 * time.Hour},
+		ProviderReclaim:  policy.ProviderReclaim{Warn: 3 * 24 * time.Hour},
+		RenewsSoon:       policy.RenewsSoon{Warn: 4 * 24 * time.Hour},
+		ChargeMismatch:   policy.ChargeMismatch{Over: 5},
 		StoppedBilling:   policy.StoppedBilling{Warn: 24 * time.Hour, Act: 72 * time.Hour, Then: guard.ActRelease},
 		ProvisioningLong: policy.ProvisioningLong{After: 20 * time.Minute},
 		Orphans: map[guard.Kind]policy.Orphan{
@@ -333,8 +344,7 @@ func TestReference(t *testing.T) {
 		got = append(got, path)
 	}
 	want := []string{"accounts[1].provider"}
-	for _, r := range strings.Fields(`provider_reclaim
-		balance_low off_hours custom`) {
+	for _, r := range strings.Fields(`off_hours custom`) {
 		want = append(want, "rules."+r)
 	}
 	want = append(want, "budgets", "notify.slack.app_token", "notify.slack.users",

@@ -78,12 +78,16 @@ func (d *decoder) match(f file, path string, in *matchFile, rule guard.Rule) pol
 			d.at(path+".account", "no account %s is configured", shown(name))
 		}
 	}
+	if rule == guard.RuleBalanceLow && len(in.Tags)+len(in.Purpose)+len(in.Owner)+len(in.Kind) > 0 {
+		d.at(path, "this rule is about whole accounts: only account can tell them apart")
+		return m
+	}
 	for _, k := range in.Kind {
 		kind := guard.Kind(k)
 		switch judged := policy.JudgedKind(rule); {
 		case !slices.Contains(guard.Kinds, kind):
 			d.at(path+".kind", "%s is no kind: write one of %s", shown(k), kinds())
-		case judged != kind:
+		case judged != kind && judged != "":
 			d.at(path+".kind", "this rule is about a thing of the kind %s, so that it would say nothing of a %s", judged, kind)
 		}
 		m.Kind = append(m.Kind, kind)

@@ -41,6 +41,7 @@ func (d *decoder) rules(f file, r policy.Rules) policy.Rules {
 	r.EgressSpike, r.Exchange = d.egressSpike(f, r), d.exchange(f.Exchange)
 	d.alertOnly("rules.price_changed.then", in.PriceChanged.Then, "a changed price moves the deadline of a budget by itself")
 
+	d.prepaid(f, &r)
 	d.judgements(f, &r)
 	r.Busy = d.busy(f.Busy)
 

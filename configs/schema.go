@@ -64,10 +64,12 @@ type (
 		StoppedBilling   stoppedFile      `yaml:"stopped_billing"`
 		ProvisioningLong provisioningFile `yaml:"provisioning_long"`
 
-		ProviderReclaim later `yaml:"provider_reclaim"`
-		BalanceLow      later `yaml:"balance_low"`
-		OffHours        later `yaml:"off_hours"`
-		Custom          later `yaml:"custom"`
+		ProviderReclaim aheadFile        `yaml:"provider_reclaim"`
+		BalanceLow      aheadFile        `yaml:"balance_low"`
+		RenewsSoon      aheadFile        `yaml:"renews_soon"`
+		ChargeMismatch  priceChangedFile `yaml:"charge_mismatch"`
+		OffHours        later            `yaml:"off_hours"`
+		Custom          later            `yaml:"custom"`
 	}
 
 	unregisteredFile struct {
@@ -109,6 +111,14 @@ type (
 		Warn time.Duration `yaml:"warn"`
 		Act  time.Duration `yaml:"act"`
 		Then action        `yaml:"then"`
+		perRule
+	}
+
+	// aheadFile is a rule that tells of what is to come.
+	aheadFile struct {
+		Warn time.Duration `yaml:"warn"`
+		Then action        `yaml:"then"`
+		Act  later         `yaml:"act"`
 		perRule
 	}
 

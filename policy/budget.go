@@ -57,6 +57,9 @@ func budgetExceeded(r Rules, f Facts) Outcome {
 	if wait {
 		return Outcome{Next: next}
 	}
+	if until := f.paidUntil(); !until.IsZero() && !d.Limit.After(f.At) {
+		return f.overPaid(r, d, until)
+	}
 	l := limit{rule: guard.RuleBudgetExceeded, cause: guard.CauseBudget, at: d.Limit, due: due, stood: d.Stood,
 		coming: fmt.Sprintf("its cap of %s is reached", f.Lease.Budget.Round()), reached: fmt.Sprintf("its cap of %s is reached", f.Lease.Budget.Round())}
 	out := l.judge(r, f)
@@ -132,7 +135,9 @@ func (f Facts) budgetLines(r Rules) []string {
 	if d, ok := f.Plan.Deadline(guard.DeadlineBudget); ok {
 		action, why := f.action(r, guard.CauseBudget)
 		p := f.Protection(r)
-		switch {
+		switch until := f.paidUntil(); {
+		case !until.IsZero() && !d.Limit.After(f.At):
+			lines = append(lines, fmt.Sprintf("It is paid ahead, until %s: a release gives nothing back, so guard does not release it for that.", f.stamp(until)))
 		case why != "":
 			lines = append(lines, fmt.Sprintf("The cap is reached at %s; %s.", f.stamp(d.Limit), why))
 		case f.Mode != guard.Enforce:

@@ -32,6 +32,14 @@ func Ends(r Rules, f Facts, o guard.Finding) Ending {
 	if o.Rule == guard.RuleEgressSpike && f.live() {
 		return Ending{Why: f.spikeEnds()}
 	}
+	switch o.Rule {
+	case guard.RuleBalanceLow:
+		return f.balanceEnds(r)
+	case guard.RuleChargeMismatch:
+		return f.billEnds(r)
+	case guard.RuleProviderReclaim, guard.RuleRenewsSoon:
+		return f.aheadEnds(o.Rule)
+	}
 	if o.Rule == guard.RuleScopeBlind && f.account() && f.unseen() {
 		return Ending{Stays: r.Per[o.Rule].speaks(f)}
 	}

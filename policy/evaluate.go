@@ -52,13 +52,17 @@ var rules = []rule{
 	{guard.RuleOrphanFilesystem, []guard.Kind{guard.Filesystem}, orphan(guard.Filesystem)},
 	{guard.RuleEgressSpike, instances, egressSpike},
 	{guard.RuleCounterJump, instances, counterJump},
+	{guard.RuleProviderReclaim, guard.Kinds, providerReclaim},
+	{guard.RuleRenewsSoon, guard.Kinds, renewsSoon},
 	{guard.RulePriceUnknown, guard.Kinds, priceUnknown},
+	{guard.RuleChargeMismatch, guard.Kinds, chargeMismatch},
 	{guard.RulePriceChanged, guard.Kinds, priceChanged},
 	{guard.RuleUnitMismatch, guard.Kinds, unitMismatch},
 	{guard.RuleProtectAmbiguous, guard.Kinds, ambiguousProtect},
 	{guard.RuleScopeBlind, []guard.Kind{account}, scopeBlind},
 	{guard.RuleAccountUnreachable, []guard.Kind{account}, accountUnreachable},
 	{guard.RuleAccountMismatch, []guard.Kind{account}, accountMismatch},
+	{guard.RuleBalanceLow, []guard.Kind{account}, balanceLow},
 	{guard.RuleClockJump, []guard.Kind{itself}, clockJump},
 }
 

@@ -23,7 +23,7 @@ func Explain(r Rules, f Facts, out Outcome) ([]guard.Fact, []string) {
 		facts = append(facts, guard.Fact{Name: "may not act", Value: why, Source: "configuration", At: f.At})
 		lines = append(lines, Upper(why)+", so guard never acts on it.")
 	}
-	facts = append(facts, f.absent()...)
+	facts = append(append(facts, f.absent()...), f.moneyFacts()...)
 	for _, v := range out.Verdicts {
 		for _, fact := range v.Facts {
 			if !slices.ContainsFunc(facts, func(o guard.Fact) bool { return o.Name == fact.Name && o.Value == fact.Value }) {

@@ -62,6 +62,8 @@ type Facts struct {
 	Activity *activity.State
 	// Egress is the meter of its traffic; nil where there is none.
 	Egress *guard.Egress
+	// Bill is what the provider's own bill says of it; nil where there is none.
+	Bill *guard.Bill
 	// Mutes are those on the subject, whether they are in force or not.
 	Mutes []guard.Mute
 	// Release is the open release of the subject.
@@ -69,6 +71,9 @@ type Facts struct {
 	// Heard is when the first channel took the notice of a Release that is a judgement;
 	// zero: none has yet.
 	Heard time.Time
+
+	// Wallet is the balance of an account that pays ahead; nil where nobody tells of one.
+	Wallet *Wallet
 
 	Scopes []guard.ScopeStatus
 	// Leases is how many open leases an account has.

@@ -244,10 +244,12 @@ func parse(t *testing.T, text string) (policy.Rules, policy.Facts) {
 			f.Clock = &policy.Clock{Off: off, Since: p.time("since"), DoubtSince: p.time("doubt"), Moved: moved, MovedAt: p.time("at")}
 			f.Account = guard.AccountStatus{}
 		default:
-			t.Fatalf("unknown line %q", line)
+			if !p.prepaid(t, what, &rules, &f) {
+				t.Fatalf("unknown line %q", line)
+			}
 		}
 	}
-	if f.Observed == nil && f.Lease == nil && f.Clock == nil && len(f.Scopes) == 0 && f.Account.Failing.IsZero() && len(f.Account.Outages) == 0 && f.Account.Mismatch == "" {
+	if f.Observed == nil && f.Lease == nil && f.Clock == nil && len(f.Scopes) == 0 && f.Account.Failing.IsZero() && len(f.Account.Outages) == 0 && f.Account.Mismatch == "" && f.Wallet == nil {
 		t.Fatal("a case about nothing")
 	}
 	return rules, f

@@ -93,6 +93,12 @@ func groupWord(r guard.Rule) string {
 		return "an instance whose signals are lost"
 	case guard.RuleStoppedBilling:
 		return "an instance that does not run and bills"
+	case guard.RuleProviderReclaim:
+		return "a thing that the provider will delete"
+	case guard.RuleRenewsSoon:
+		return "a thing that renews itself"
+	case guard.RuleChargeMismatch:
+		return "a thing that the provider bills otherwise than guard counts"
 	}
 	if kind := orphanKind(r); kind != "" {
 		return article(orphanWords[kind]) + " " + orphanWords[kind] + " left behind"

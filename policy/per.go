@@ -148,10 +148,14 @@ func (f Facts) perLines(r Rules) []string {
 	return lines
 }
 
-// JudgedKind is the kind of thing that a rule is about.
+// JudgedKind is the kind of thing that a rule is about; "" where that may be any.
 func JudgedKind(rule guard.Rule) guard.Kind {
 	if kind := orphanKind(rule); kind != "" {
 		return kind
+	}
+	switch rule {
+	case guard.RuleProviderReclaim, guard.RuleRenewsSoon, guard.RuleChargeMismatch:
+		return ""
 	}
 	return guard.Instance
 }

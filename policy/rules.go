@@ -34,6 +34,10 @@ type Rules struct {
 	Hung             Judgement
 	Underused        Judgement
 	EgressSpike      EgressSpike
+	BalanceLow       BalanceLow
+	ProviderReclaim  ProviderReclaim
+	RenewsSoon       RenewsSoon
+	ChargeMismatch   ChargeMismatch
 	// Busy is what counts as work.
 	Busy     activity.Busy
 	Protect  Protect
@@ -140,6 +144,7 @@ func DefaultRules() Rules {
 			guard.RuleOrphanFilesystem: {Remind: week, Grace: 72 * time.Hour},
 			guard.RuleUnderused:        {Remind: 24 * time.Hour},
 			guard.RuleEgressSpike:      {Remind: 24 * time.Hour},
+			guard.RuleBalanceLow:       {Remind: week},
 		},
 		Unregistered:     Unregistered{After: 10 * time.Minute, Then: guard.ActAlert},
 		Expiry:           Expiry{Warn: []time.Duration{time.Hour, 15 * time.Minute}},
@@ -153,18 +158,22 @@ func DefaultRules() Rules {
 			guard.Address:    {After: time.Hour, Then: guard.ActAlert},
 			guard.Filesystem: {After: 24 * time.Hour, Then: guard.ActAlert},
 		},
-		PriceChanged: PriceChanged{Over: 20},
-		IdleEmpty:    Judgement{Warn: 30 * time.Minute, Act: time.Hour, Then: guard.ActStop},
-		IdleResident: Judgement{Warn: time.Hour, Act: 2 * time.Hour, Then: guard.ActAlert},
-		IdleBlind:    Judgement{Warn: 3 * time.Hour, Act: 3 * time.Hour, Then: guard.ActAlert},
-		Parked:       Judgement{Warn: 30 * time.Minute, Then: guard.ActAlert},
-		Hung:         Judgement{Warn: 40 * time.Minute, Then: guard.ActAlert},
-		Underused:    Judgement{Warn: 6 * time.Hour, Then: guard.ActAlert},
-		EgressSpike:  EgressSpike{Hour: guard.MustMoney("2 USD"), Day: guard.MustMoney("10 USD"), Then: guard.ActAlert},
-		Busy:         activity.Defaults(),
-		Protect:      Protect{Tags: map[string]string{"guard:keep": "true"}},
-		Limits:       Limits{UnforeseenPerHour: 10, UnforeseenPercent: 25},
-		Verify:       5 * time.Minute,
-		Defaults:     Defaults{TTL: 8 * time.Hour, OnLimit: guard.ActRelease, Grace: 10 * time.Minute},
+		PriceChanged:    PriceChanged{Over: 20},
+		IdleEmpty:       Judgement{Warn: 30 * time.Minute, Act: time.Hour, Then: guard.ActStop},
+		IdleResident:    Judgement{Warn: time.Hour, Act: 2 * time.Hour, Then: guard.ActAlert},
+		IdleBlind:       Judgement{Warn: 3 * time.Hour, Act: 3 * time.Hour, Then: guard.ActAlert},
+		Parked:          Judgement{Warn: 30 * time.Minute, Then: guard.ActAlert},
+		Hung:            Judgement{Warn: 40 * time.Minute, Then: guard.ActAlert},
+		Underused:       Judgement{Warn: 6 * time.Hour, Then: guard.ActAlert},
+		EgressSpike:     EgressSpike{Hour: guard.MustMoney("2 USD"), Day: guard.MustMoney("10 USD"), Then: guard.ActAlert},
+		BalanceLow:      BalanceLow{Warn: 24 * time.Hour},
+		ProviderReclaim: ProviderReclaim{Warn: 48 * time.Hour},
+		RenewsSoon:      RenewsSoon{Warn: 48 * time.Hour},
+		ChargeMismatch:  ChargeMismatch{Over: 2},
+		Busy:            activity.Defaults(),
+		Protect:         Protect{Tags: map[string]string{"guard:keep": "true"}},
+		Limits:          Limits{UnforeseenPerHour: 10, UnforeseenPercent: 25},
+		Verify:          5 * time.Minute,
+		Defaults:        Defaults{TTL: 8 * time.Hour, OnLimit: guard.ActRelease, Grace: 10 * time.Minute},
 	}
 }

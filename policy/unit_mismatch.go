@@ -8,7 +8,7 @@ import (
 
 // unitMismatch tells of a reported price so far off that it is likely another
 // unit (cents for dollars, a GPU for a machine). The meter has kept the old one.
-func unitMismatch(_ Rules, f Facts) Outcome {
+func unitMismatch(r Rules, f Facts) Outcome {
 	odd := f.Metered.Odd
 	if odd == nil || !f.live() {
 		return Outcome{}
@@ -20,6 +20,9 @@ func unitMismatch(_ Rules, f Facts) Outcome {
 			"guard does not believe it and goes on counting the old price.",
 			fmt.Sprintf("If it is right: guard register %s --price AMOUNT/h states the whole machine's price.", f.Resource()),
 		}}}
+	if bill := f.oddBill(r); bill != "" {
+		v.Stages = append(v.Stages, Stage{Name: "billed", Title: v.Stages[0].Title, Lines: append([]string{bill}, v.Stages[0].Lines...)})
+	}
 	v.Facts = append(v.Facts, guard.Fact{Name: "reported price", Value: odd.String(), Source: odd.Source, At: f.Metered.OddSince})
 	return Outcome{Verdicts: []Verdict{v}}
 }

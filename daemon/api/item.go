@@ -52,6 +52,7 @@ func (s *server) item(b *book, o guard.Observed, now time.Time) wire.Item {
 	if it.Rate != nil {
 		it.RateQuote, it.RateSource = rate.Quote(), rate.Source
 	}
+	s.paidAhead(&it, o, now)
 	if g := o.Gone; g != nil {
 		it.State, it.Billing, it.EndedAt, it.EndedHow = string(guard.StateGone), string(guard.No), s.local(g.At), string(g.How)
 		if lease != nil && lease.Status == guard.LeaseReleased {

@@ -167,6 +167,10 @@ func (s *server) accounts(v *store.View, b *book, at guard.Instant, out *wire.St
 		st := b.accounts[name]
 		a := wire.Account{Name: name, Provider: acct.Kind, Mode: string(acct.Mode), Identity: st.Identity.ID, Self: st.Identity.Self,
 			Polled: s.local(st.Polled), State: "ok", Blind: blind[name]}
+		var err error
+		if a.Balance, err = s.balance(v, b, name, at.Wall); err != nil {
+			return err
+		}
 		switch {
 		case st.Mismatch != "":
 			a.State = "mismatch"

@@ -158,6 +158,9 @@ func (w *watch) facts(s *subject, x *index) (policy.Facts, []guard.Finding, know
 	if k.ended, err = w.endedKin(s, x); err != nil {
 		return policy.Facts{}, nil, k, err
 	}
+	if k.wallet, err = w.wallet(s); err != nil {
+		return policy.Facts{}, nil, k, err
+	}
 	f, open, err := w.l.gather(w.src, w.m, s, k)
 	if err != nil || !s.resource() {
 		return f, open, k, err

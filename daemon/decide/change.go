@@ -40,7 +40,8 @@ func (c change) grouped() (guard.Rule, bool) {
 	}
 	switch rule := c.put[0].Rule; rule {
 	case guard.RuleUnregistered, guard.RuleReclaimed, guard.RuleOrphanVolume, guard.RuleOrphanSnapshot, guard.RuleOrphanImage,
-		guard.RuleOrphanAddress, guard.RuleOrphanFilesystem, guard.RuleStoppedBilling, guard.RuleSignalsLost:
+		guard.RuleOrphanAddress, guard.RuleOrphanFilesystem, guard.RuleStoppedBilling, guard.RuleSignalsLost,
+		guard.RuleProviderReclaim, guard.RuleRenewsSoon, guard.RuleChargeMismatch:
 		return rule, true
 	}
 	return "", false

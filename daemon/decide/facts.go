@@ -16,6 +16,7 @@ type source struct {
 	observed func(key string) (guard.Observed, bool, error)
 	metered  func(key string) (guard.Metered, bool, error)
 	egress   func(key string) (guard.Egress, bool, error)
+	bill     func(key string) (guard.Bill, bool, error)
 	lease    func(key string) (guard.Lease, bool, error)
 	plan     func(lease string) (guard.Plan, bool, error)
 	release  func(key string) (guard.Release, bool, error)
@@ -32,7 +33,7 @@ type source struct {
 }
 
 func fromTx(tx *store.Tx) source {
-	return source{found: anyFound, observed: tx.Observed.Get, metered: tx.Metered.Get, egress: tx.Egress.Get, lease: tx.LeaseOf, plan: tx.Plans.Get,
+	return source{found: anyFound, observed: tx.Observed.Get, metered: tx.Metered.Get, egress: tx.Egress.Get, bill: tx.Bills.Get, lease: tx.LeaseOf, plan: tx.Plans.Get,
 		release: tx.Releases.Get, account: tx.Accounts.Get, finding: tx.Findings.Get, mute: tx.Mutes.Get, byID: tx.Leases.Get, acked: tx.Acked, value: tx.Value}
 }
 
@@ -44,7 +45,7 @@ func fromView(v *store.View) source {
 			muted[mutedBy(key)] = true
 		}
 	}
-	return source{muted: muted, found: anyFound, observed: v.Observed.Get, metered: v.Metered.Get, egress: v.Egress.Get, lease: v.LeaseOf, plan: v.Plans.Get,
+	return source{muted: muted, found: anyFound, observed: v.Observed.Get, metered: v.Metered.Get, egress: v.Egress.Get, bill: v.Bills.Get, lease: v.LeaseOf, plan: v.Plans.Get,
 		release: v.Releases.Get, account: once(v.Accounts.Get), finding: v.Findings.Get, mute: v.Mutes.Get, byID: v.Leases.Get, acked: v.Acked, value: v.Value}
 }
 
@@ -72,6 +73,7 @@ type known struct {
 	spend  func() policy.Spend
 	scopes []guard.ScopeStatus
 	leases int // open ones of an account
+	wallet *policy.Wallet
 	// strays and others are the keys of what an expected lease may be of, and the IDs
 	// of the other leases that may be of it.
 	strays, others []string
@@ -100,7 +102,7 @@ func (l *Loop) gather(src source, m moment, s *subject, k known) (policy.Facts, 
 	case s.lease != "":
 		f, err = l.awaited(src, s, k, m.now)
 	case s.account != "":
-		f = policy.Facts{At: m.now, Zone: l.Zone, Deployment: l.Ledger.Deployment(), Scopes: k.scopes, Leases: k.leases}
+		f = policy.Facts{At: m.now, Zone: l.Zone, Deployment: l.Ledger.Deployment(), Scopes: k.scopes, Leases: k.leases, Wallet: k.wallet}
 		err = l.aboutAccount(src, s.account, &f)
 	default:
 		f = policy.Facts{At: m.now, Zone: l.Zone, Clock: m.clock.facts()}
@@ -160,6 +162,11 @@ func (l *Loop) facts(src source, key string, account string, now time.Time) (pol
 		return f, err
 	} else if ok {
 		f.Egress = &e
+	}
+	if b, ok, err := src.bill(key); err != nil {
+		return f, err
+	} else if ok {
+		f.Bill = &b
 	}
 	if err := errors.Join(child(src, &f), burn(src, &f), reclaims(src, &f)); err != nil {
 		return f, err

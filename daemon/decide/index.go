@@ -90,6 +90,8 @@ func (x *index) fold(v *store.View) error {
 		func() error { return each(x, v.Leases, x.lease, func(l guard.Lease) string { return l.ID }) },
 		func() error { return each(x, v.Findings, x.finding, guard.Finding.Key) },
 		func() error { return each(x, v.Mutes, x.mute, guard.Mute.Key) },
+		func() error { return changes(x, v.Wallets, x.touch) },
+		func() error { return changes(x, v.Bills, x.touch) },
 		func() error {
 			return changes(x, v.Metered, func(key string) {
 				x.touch(key)

@@ -46,6 +46,8 @@ type Loop struct {
 	sweepAsked atomic.Bool
 	pollAt     guard.Instant // when the next poll is due
 	sweepAt    guard.Instant
+	balanceAt  guard.Instant // when the balance is to be read next
+	chargesAt  guard.Instant // and the bill
 	holds      holds
 	// checks are the things whose end is being proven, and when the next reading
 	// of each is due (wall time; zero: with the next poll).

@@ -159,7 +159,7 @@ func (l *Loop) poll(ctx context.Context, at guard.Instant) error {
 	if err := r.read(ctx, r.doubts); err != nil {
 		return err
 	}
-	return errors.Join(r.finish(ctx), r.tag(ctx), r.timers(ctx), r.term(ctx), swept, r.asked)
+	return errors.Join(r.finish(ctx), r.tag(ctx), r.timers(ctx), r.term(ctx), r.balance(ctx), r.charges(ctx), swept, r.asked)
 }
 
 // list reads kinds in every scope that may be listed.

@@ -32,8 +32,10 @@ type accountKeys struct {
 	Egress       *trafficPart    `yaml:"egress"`
 	Ingress      *trafficPart    `yaml:"ingress"`
 	Timer        timerPart       `yaml:"timer"`
-	Balance      configs.Later   `yaml:"balance"`
-	AtZero       configs.Later   `yaml:"at_zero"`
+	Balance      word            `yaml:"balance"`
+	AtZero       word            `yaml:"at_zero"`
+	StoppedEnds  span            `yaml:"stopped_ends"`
+	Bill         span            `yaml:"bill"`
 }
 
 // timerPart is how the cloud keeps timers of its own.
@@ -117,6 +119,30 @@ type relaunchPart struct {
 	Times  number `yaml:"times"`
 }
 
+// lumpPart is what a thing is paid ahead with.
+type lumpPart struct {
+	Amount word `yaml:"amount"`
+	Covers span `yaml:"covers"`
+	Renews bool `yaml:"renews"`
+}
+
+// Check is called when all types are right; see configs.SectionOf.
+func (l *lumpPart) Check(report func(key, problem string)) {
+	if l.Amount == "" {
+		report("", `amount is missing: write {amount: "3000", covers: 30d, renews: true}`)
+	}
+	if !l.Covers.set {
+		report("", "covers is missing: say how long it is paid for, such as covers: 30d")
+	}
+}
+
+func (l *lumpPart) lump() *fake.Lump {
+	if l == nil {
+		return nil
+	}
+	return &fake.Lump{Amount: string(l.Amount), Covers: l.Covers.Duration, Renews: l.Renews}
+}
+
 // mostAlike bounds count: a story is not a load test.
 const mostAlike = 20_000
 
@@ -150,7 +176,7 @@ type resourceKeys struct {
 	GoesWithInstance bool            `yaml:"goes_with_instance"`
 	Source           word            `yaml:"source"`
 	UsedBy           words           `yaml:"used_by"`
-	Lump             configs.Later   `yaml:"lump"`
+	Lump             *lumpPart       `yaml:"lump"`
 	Egress           *trafficPart    `yaml:"egress"`
 	Ingress          *trafficPart    `yaml:"ingress"`
 }
@@ -175,7 +201,7 @@ func (r resourcePart) resource(start time.Time) fake.Resource {
 		Count: r.Count.n, Rate: r.Rate.rate(), ListRate: r.ListRate.rate(), StoppedRate: r.StoppedRate.rate(),
 		Egress: r.Egress.traffic(), Ingress: r.Ingress.traffic(), Spot: r.Spot,
 		Tags: plainTags(r.Tags), Attached: r.Attached, GoesWithInstance: r.GoesWithInstance, Protected: r.Protected,
-		HideProtection: r.HideProtection, SizeGB: int64(r.SizeGB.n), Source: string(r.Source), UsedBy: r.UsedBy,
+		Lump: r.Lump.lump(), HideProtection: r.HideProtection, SizeGB: int64(r.SizeGB.n), Source: string(r.Source), UsedBy: r.UsedBy,
 	}
 	if !r.Created.set {
 		out.Created = 0
@@ -218,7 +244,7 @@ type cloudFaultKeys struct {
 
 var (
 	cloudCalls = []string{fake.CallAny, fake.CallList, fake.CallGet, fake.CallIdentity, fake.CallStop, fake.CallRelease,
-		fake.CallDelete, fake.CallProtection, fake.CallUnprotect, fake.CallTag, fake.CallSignals, fake.CallArm, fake.CallArmed}
+		fake.CallDelete, fake.CallProtection, fake.CallUnprotect, fake.CallTag, fake.CallSignals, fake.CallArm, fake.CallArmed, fake.CallBalance, fake.CallCharges}
 	laterCalls = []string{"snapshot"}
 )
 
@@ -356,7 +382,7 @@ func (a *account) build(start time.Time) fake.Script {
 		Billing: fake.Billing{Granularity: a.Billing.Granularity.Duration, Minimum: a.Billing.Minimum.Duration},
 		Lag:     fake.Lag{Appears: a.Lag.Appears.Duration, Disappears: a.Lag.Disappears.Duration, State: a.Lag.State.Duration},
 		Egress:  a.Egress.traffic(), Ingress: a.Ingress.traffic(), ReleaseTakes: a.ReleaseTakes.or(0), Timer: string(a.Timer),
-		PageSize: a.PageSize.n, Scopes: a.Scopes,
+		PageSize: a.PageSize.n, Scopes: a.Scopes, Balance: string(a.Balance), AtZero: guard.AtZero(a.AtZero), StoppedEnds: a.StoppedEnds.Duration, Bill: a.Bill.Duration,
 	}
 	if a.ReleaseTakes.set && a.ReleaseTakes.Duration == 0 {
 		s.ReleaseTakes = fake.AtOnce

@@ -146,6 +146,7 @@ var (
 		string(guard.RuleStoppedBilling), string(guard.RuleProvisioningLong), string(guard.RuleOrphanSnapshot), string(guard.RuleOrphanImage),
 		string(guard.RuleOrphanAddress), string(guard.RuleOrphanFilesystem), string(guard.RuleRelaunched), string(guard.RuleEgressSpike),
 		string(guard.RuleCounterJump),
+		string(guard.RuleBalanceLow), string(guard.RuleProviderReclaim), string(guard.RuleRenewsSoon), string(guard.RuleChargeMismatch),
 	}
 	releaseStates = strings.Fields("none planned noticed intended issued blocked released withdrawn")
 	blockReasons  = []string{string(guard.BlockPermission), string(guard.BlockProtected), string(guard.BlockAccount), string(guard.BlockProvider),

@@ -91,10 +91,10 @@ func (l *life) provider(_ context.Context, a configs.Account) (providers.Provide
 		return nil, fmt.Errorf("%w: the story has no cloud for account %s", guard.ErrInvalid, a.Name)
 	}
 	p, err := fake.New(fake.Config{Account: a.Name, Scopes: c.scopes, Truths: c.Truths(), Next: gate{l, a.Name, c.RoundTripper()}})
-	if err == nil && c.Timers() {
-		return p.Timed(), nil
+	if err != nil {
+		return nil, err
 	}
-	return p, err
+	return c.Offers(p), nil
 }
 
 // channels are the log and Slack, whatever the configuration says.

@@ -65,7 +65,7 @@ expect:
   - {released: i-1}
   - {released: lab/i-1, contains: x}
   - {state: lab/i-1, is: blokced}
-  - {finding: balance_low, id: lab}
+  - {finding: off_hours, id: lab}
   - {finding: orphan, id: lab/i-1}
   - {egress: lab/i-1, between: ["11GB", "10 parsec"]}
   - {spend: lab/i-1, between: [2, 3]}
@@ -85,9 +85,9 @@ expect:
 	for _, want := range []string{
 		`story.yaml:2: start: "6 March" is not a time`, `:3: for: "a while" is not a duration`, `:4: unknown key "pol": did you mean poll?`,
 		`:6: mode: "enforced" is not a mode`, `:7: defaults.ttl: "5" has no unit`, `:8: budgets: not supported yet`,
-		`:14: accounts.lab.balance: not supported yet`, `:12: accounts.lab.mode`,
+		`:12: accounts.lab.mode`,
 		`:16: accounts.lab.resources[0]: id is missing`, `:17: accounts.lab.resources[1].rate: per is missing`,
-		`:17: accounts.lab.resources[1].rate: per is missing`, `:20: accounts.lab.resources[4]: fake resource "i-4": kind: "instnace" is not one`, `:19: accounts.lab.resources[3]: resource "i-3": attached`, `:18: accounts.lab.resources[2].lump: not supported yet`, `:22: accounts.lab.timeline[0].charge: not supported yet`,
+		`:17: accounts.lab.resources[1].rate: per is missing`, `:20: accounts.lab.resources[4]: fake resource "i-4": kind: "instnace" is not one`, `:19: accounts.lab.resources[3]: resource "i-3": attached`, `:22: accounts.lab.timeline[0].charge: write what it is for`,
 		`:23: accounts.lab.timeline[1].reclaim: write true, stop`, `:24: accounts.lab.timeline[2]: write one thing`,
 		`:25: accounts.lab.timeline[3]: at is missing`, `:27: accounts.lab.faults[0].call: "relase" is not a call`,
 		`:28: accounts.lab.faults[1].call: calls of snapshot are not supported yet`, `:29: accounts.lab.faults[2].reply: unknown "unreachble": did you mean unreachable?`,
@@ -95,7 +95,7 @@ expect:
 		`:34: commands[2].slack: not supported yet`, `:35: commands[3].run: a quote is not closed`, `:37: daemon[0].restore: write a time of the story before 1h`,
 		`:38: daemon[1].crash_at: write intended or issued`, `:39: daemon[2]: write one thing`, `:43: channels.slack.faults[0].reply: write`,
 		`:45: expect[0].released: "i-1" is not ACCOUNT/ID`, `:46: expect[1].contains: does not go with released`,
-		`:47: expect[2].is: "blokced" is none of`, `:48: expect[3].finding: balance_low is not supported yet`,
+		`:47: expect[2].is: "blokced" is none of`, `:48: expect[3].finding: "off_hours" is none of`,
 		`:49: expect[4].finding: "orphan" is none of`, `:50: expect[5].between[1]: "10 parsec" is not a size`, `:51: expect[6].between[0]: "2" is not an amount`,
 		`:52: expect[7].message: other services are not supported yet`, `:53: expect[8].reason: off_hours is not supported yet`,
 		`:54: expect[9].calls: write one of count, never`, `:55: expect[10].released: "nowhere/i-1": there is no account nowhere`,
@@ -129,6 +129,9 @@ func TestCloudMistakes(t *testing.T) {
 		{"{provider: fake, egress: {per: gb}}", `:5: accounts.lab.egress: amount is missing: write {amount: "0.09", per: gb}`},
 		{"{provider: fake, resources: [\n    {id: i-1, egress: {amount: '1', upto: '2', per: gb}}]}", `:6: accounts.lab.resources[0]: fake resource "i-1": egress: upto is a decimal number, beside amount: unknown`},
 		{"{provider: fake, ingress: {amount: '1', per: gb, free_gb: 9}}", `:5: accounts.lab: ingress: free_gb must be from 0`},
+		{"{provider: fake, balance: 120 CNY}", `:5: accounts.lab: balance: 120.00 CNY is in another currency than the account`},
+		{"{provider: fake, balance: much}", `:5: accounts.lab: balance: invalid: "much" is not an amount`},
+		{"{provider: fake, balance: 1 USD, at_zero: explode}", `:5: accounts.lab: at_zero: "explode" must be stop, destroy or nothing`},
 		{"{provider: fake, poll: 1ms}", `:5: accounts.lab.poll: 1ms is outside 1s to 1d`},
 		{"{provider: fake, poll: 60s, pol: 1}", `:5: accounts.lab: unknown key "pol"`},
 	} {

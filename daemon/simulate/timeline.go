@@ -28,17 +28,18 @@ type timelineKeys struct {
 	Attach   word          `yaml:"attach"`
 	Create   *resourcePart `yaml:"create"`
 	Identity word          `yaml:"identity"`
+	TopUp    word          `yaml:"top_up"`
 
-	Signals      *signalsPart  `yaml:"signals"`
-	SignalsFile  *tracePart    `yaml:"signals_file"`
-	SampleOffset *step         `yaml:"sample_offset"`
-	Pulse        *pulsePart    `yaml:"pulse"`
-	Reboot       bool          `yaml:"reboot"`
-	Charge       configs.Later `yaml:"charge"`
+	Signals      *signalsPart `yaml:"signals"`
+	SignalsFile  *tracePart   `yaml:"signals_file"`
+	SampleOffset *step        `yaml:"sample_offset"`
+	Pulse        *pulsePart   `yaml:"pulse"`
+	Reboot       bool         `yaml:"reboot"`
+	Charge       *chargePart  `yaml:"charge"`
 }
 
 // happenings are the keys of what may happen in a cloud.
-var happenings = strings.Fields(`reclaim state rate delete set detach attach create identity
+var happenings = strings.Fields(`reclaim state rate delete set detach attach create identity top_up charge
 	signals signals_file sample_offset pulse reboot`)
 
 // ReadNode implements configs.NodeReader.
@@ -59,7 +60,7 @@ func (e *timelineEvent) ReadNode(n configs.Node) {
 	switch {
 	case len(what) != 1:
 		n.Problem("write one thing that happens: %s", strings.Join(happenings, ", "))
-	case what[0] != "create" && what[0] != "identity" && e.ID == "":
+	case what[0] != "create" && what[0] != "identity" && what[0] != "top_up" && what[0] != "charge" && e.ID == "":
 		n.Problem("id is missing: say to what it happens")
 	case e.By != "" && e.By != "outside" && e.By != "platform":
 		n.At("by", "write outside or platform, not %q", clip(string(e.By)))
@@ -68,7 +69,7 @@ func (e *timelineEvent) ReadNode(n configs.Node) {
 
 func (e timelineEvent) event(start time.Time) fake.Event {
 	out := fake.Event{At: e.At.from(start), ID: string(e.ID), By: guard.How(e.By), State: string(e.State), Rate: e.Rate.rate(),
-		Delete: e.Delete, Detach: e.Detach, Attach: string(e.Attach), Identity: string(e.Identity), Reboot: e.Reboot}
+		Delete: e.Delete, Detach: e.Detach, Attach: string(e.Attach), Identity: string(e.Identity), TopUp: string(e.TopUp), Reboot: e.Reboot}
 	if s := e.Signals; s != nil {
 		out.Signals = &s.told
 	}
@@ -77,6 +78,9 @@ func (e timelineEvent) event(start time.Time) fake.Event {
 	}
 	if o := e.SampleOffset; o != nil {
 		out.SampleOffset = &o.Duration
+	}
+	if ch := e.Charge; ch != nil {
+		out.Charge = &fake.Charge{ID: string(ch.ID), Amount: string(ch.Amount), Covers: ch.Covers.Duration}
 	}
 	if p := e.Pulse; p != nil {
 		out.Pulse = &p.pulse
@@ -95,6 +99,20 @@ func (e timelineEvent) event(start time.Time) fake.Event {
 		out.Create = &r
 	}
 	return out
+}
+
+// chargePart is a line of the cloud's own bill.
+type chargePart struct {
+	ID     word `yaml:"id"`
+	Amount word `yaml:"amount"`
+	Covers span `yaml:"covers"`
+}
+
+// Check is called when all types are right; see configs.SectionOf.
+func (c *chargePart) Check(report func(key, problem string)) {
+	if c.ID == "" || c.Amount == "" || !c.Covers.set {
+		report("", `write what it is for, how much and for how long: {id: i-1, amount: "31 CNY", covers: 1h}`)
+	}
 }
 
 // reclaimPart is true, stop or {lingers: 63m}.
@@ -133,11 +151,12 @@ type changesPart struct {
 	Protected        *words          `yaml:"protected"`
 	HideProtection   *bool           `yaml:"hide_protection"`
 	UsedBy           *words          `yaml:"used_by"`
+	Renews           *bool           `yaml:"renews"`
 }
 
 func (c changesPart) changes(start time.Time) *fake.Changes {
 	out := &fake.Changes{Name: (*string)(c.Name), Tags: plainTags(c.Tags), GPUModel: (*string)(c.GPUModel), Spot: c.Spot,
-		GoesWithInstance: c.GoesWithInstance, Protected: (*[]string)(c.Protected), HideProtection: c.HideProtection, UsedBy: (*[]string)(c.UsedBy)}
+		GoesWithInstance: c.GoesWithInstance, Protected: (*[]string)(c.Protected), HideProtection: c.HideProtection, UsedBy: (*[]string)(c.UsedBy), Renews: c.Renews}
 	if c.Created != nil {
 		at := c.Created.from(start)
 		out.Created = &at

@@ -79,6 +79,15 @@ type Item struct {
 	Spend *string `json:"spend"`
 	// SpendAtLeast tells that a part of it has no known price.
 	SpendAtLeast bool `json:"spend_at_least,omitempty"`
+	// PaidUntil is until when it is paid ahead: ending it sooner gives nothing back. Paid is
+	// how much that was, null where it is not known; Renews is whether it is paid again then:
+	// yes, no or unknown.
+	PaidUntil *time.Time `json:"paid_until,omitempty"`
+	Paid      *string    `json:"paid,omitempty"`
+	Renews    string     `json:"renews,omitempty"`
+	// PlatformEnds is when the provider itself will delete it, where that is known.
+	PlatformEnds *time.Time `json:"platform_ends,omitempty"`
+	PlatformWhy  string     `json:"platform_why,omitempty"`
 	// TrafficSpend is what of it was for traffic, an amount a currency.
 	TrafficSpend []string `json:"traffic_spend,omitempty"`
 	// OtherSpend is what was spent in further currencies; never added up.

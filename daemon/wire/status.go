@@ -56,6 +56,22 @@ type Account struct {
 	Error string   `json:"error,omitempty"`
 	Blind []string `json:"blind,omitempty"` // scopes that cannot be listed
 	Self  string   `json:"self,omitempty"`  // the instance guard runs on
+	// Balance is what is left in it; nil where it does not pay ahead.
+	Balance *Balance `json:"balance,omitempty"`
+}
+
+// Balance is what is left in an account that pays ahead.
+type Balance struct {
+	Left string     `json:"left,omitempty"` // "57.00 CNY"; "" where nobody has told yet
+	At   *time.Time `json:"at"`             // when that was so
+	// Known tells that this is so now; where it is not, Error says why.
+	Known bool   `json:"known"`
+	Error string `json:"error,omitempty"`
+	// UsedUp tells that nothing is left. Empty is else when that will be at the present burn,
+	// at the latest where AtLatest; nil where nothing says that it ever will.
+	UsedUp   bool       `json:"used_up,omitempty"`
+	Empty    *time.Time `json:"empty"`
+	AtLatest bool       `json:"at_latest,omitempty"`
 }
 
 // Loop is how one loop of the daemon runs.

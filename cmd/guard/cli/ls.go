@@ -154,6 +154,8 @@ func ends(now time.Time, it wire.Item) string {
 		return "protected"
 	case it.HeldUntil != nil:
 		return "held for " + span(it.HeldUntil.Sub(now))
+	case it.PaidUntil != nil && it.DeadlineReason == "budget" && !it.Deadline.After(now):
+		return "paid until " + soon(now, *it.PaidUntil)
 	case it.Deadline != nil && vetoed(it, *it.Deadline) != nil:
 		return "vetoed for " + span(vetoed(it, *it.Deadline).Until.Sub(now)) + " (" + it.DeadlineReason + ")"
 	case it.Deadline != nil:
@@ -166,6 +168,8 @@ func ends(now time.Time, it wire.Item) string {
 		return "another guard's"
 	case it.Self:
 		return "guard runs here"
+	case it.PaidUntil != nil:
+		return "paid until " + soon(now, *it.PaidUntil)
 	case it.Kind != "instance" && it.Instance != "":
 		return "with " + it.Instance
 	case it.Kind != "instance":

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -80,6 +81,7 @@ func (a *app) shown(s wire.Show) {
 		a.expected(f, s.Now, it)
 	} else {
 		f.put("price", price(it))
+		f.put("paid", paidAhead(s.Now, it))
 		f.put("spent", spent(it))
 		f.put("traffic", trafficLines(s.Traffic, it)...)
 	}
@@ -87,6 +89,9 @@ func (a *app) shown(s wire.Show) {
 		f.put("budget", *it.Budget)
 	}
 	a.limits(f, s.Now, s.Limits, it.Budget)
+	if it.PlatformEnds != nil {
+		f.put("deleted", "by the provider, with its data, "+moment(s.Now, *it.PlatformEnds)+reason(it.PlatformWhy))
+	}
 	if it.Protected {
 		f.put("protected", "guard does not touch it, whatever the limit: "+it.ProtectedWhy)
 	}
@@ -114,6 +119,25 @@ func (a *app) shown(s wire.Show) {
 		log = append(log, clock(e.At)+" "+e.Who+" "+e.Verb+": "+e.Text)
 	}
 	f.put("log", log...)
+}
+
+// paidAhead is until when a thing is paid for; "" where it is not.
+func paidAhead(now time.Time, it wire.Item) string {
+	if it.PaidUntil == nil {
+		return ""
+	}
+	text := "ahead, an unknown amount"
+	if it.Paid != nil {
+		text = "ahead, " + *it.Paid
+	}
+	text += ": cannot stop paying until " + moment(now, *it.PaidUntil)
+	switch it.Renews {
+	case "yes":
+		text += ", and is paid again then"
+	case "unknown":
+		text += ", and may be paid again then"
+	}
+	return text
 }
 
 // family is what each member of a lease's family costs; nothing where there is

@@ -83,6 +83,7 @@ func (a *app) stands(s wire.Status) {
 		if x.Polled != nil {
 			line += ", read " + ahead(s.Now, *x.Polled)
 		}
+		line += prefixed(", ", left(s.Now, x.Balance))
 		if x.Self != "" {
 			line += ", guard itself runs on " + x.Self
 		}
@@ -98,6 +99,39 @@ func (a *app) stands(s wire.Status) {
 	}
 	f.put("clock", clock(s.Now)+prefixed(", ", s.TimeZone))
 	f.put("version", s.Version)
+}
+
+// left is what is left in an account that pays ahead, and until when; "" for another.
+func left(now time.Time, b *wire.Balance) string {
+	switch {
+	case b == nil:
+		return ""
+	case b.Left == "":
+		return "balance not known" + reason(b.Error)
+	}
+	text := b.Left + " left"
+	switch {
+	case b.UsedUp:
+		text += ", used up"
+	case b.Empty != nil:
+		text += ", empty " + soon(now, *b.Empty)
+		if b.AtLatest {
+			text += " at the latest"
+		}
+	}
+	if !b.Known && b.At != nil {
+		text += " by the reading of " + ahead(now, *b.At) + reason(b.Error)
+	}
+	return text
+}
+
+// soon is a moment as people say it: Tue 03:40, with the date where it is six days away or
+// more.
+func soon(now, t time.Time) string {
+	if t.Sub(now).Abs() < 6*24*time.Hour {
+		return t.Format("Mon 15:04")
+	}
+	return t.Format("2006-01-02 15:04")
 }
 
 // mostStopped is how many of those that do not run and go on billing are shown.

@@ -1,0 +1,27 @@
+package configs
+
+import (
+	"time"
+
+	"guard"
+	"guard/policy"
+)
+
+// prepaid checks the rules about what is paid ahead and what is billed, which only tell.
+func (d *decoder) prepaid(f file, r *policy.Rules) {
+	r.BalanceLow.Warn = d.ahead(f, r.Per, "balance_low", f.Rules.BalanceLow, guard.RuleBalanceLow, "only a top-up helps")
+	r.RenewsSoon.Warn = d.ahead(f, r.Per, "renews_soon", f.Rules.RenewsSoon, guard.RuleRenewsSoon, "its expiry and its budget do, in time for a renewal")
+	r.ProviderReclaim.Warn = d.ahead(f, r.Per, "provider_reclaim", f.Rules.ProviderReclaim, guard.RuleProviderReclaim, "the provider does that itself")
+	in := f.Rules.ChargeMismatch
+	d.per(f, r.Per, "charge_mismatch", in.perRule, tells, guard.RuleChargeMismatch)
+	d.alertOnly("rules.charge_mismatch.then", in.Then, "who is wrong is a person's to say")
+	r.ChargeMismatch.Over = int(in.Over)
+}
+
+// ahead checks one such rule: why is why it never releases.
+func (d *decoder) ahead(f file, per map[guard.Rule]policy.Per, key string, in aheadFile, rule guard.Rule, why string) time.Duration {
+	path := "rules." + key
+	d.per(f, per, key, in.perRule, tells, rule)
+	d.alertOnly(path+".then", in.Then, why)
+	return d.between(path+".warn", in.Warn, time.Minute, longest)
+}

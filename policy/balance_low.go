@@ -1,0 +1,316 @@
+package policy
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"guard"
+	"guard/policy/spend"
+)
+
+// BalanceLow is about accounts that pay ahead.
+type BalanceLow struct {
+	// Warn is how long before the balance is used up people are told.
+	Warn time.Duration
+}
+
+// Wallet is what is left in an account that pays ahead, and what draws on it.
+type Wallet struct {
+	guard.Wallet
+	AtZero guard.AtZero
+	// Burn is what bills in the account now per hour, one amount a currency; AtLeast tells
+	// that a part has no known price, and Moves is when Burn changes by itself.
+	Burn    []guard.Money
+	AtLeast bool
+	Moves   time.Time
+	// Renewals are the lumps that are paid again from it, each at its Until.
+	Renewals []guard.Lump
+	// Boxes are the instances that run.
+	Boxes []Box
+
+	segments []guard.Segment
+}
+
+// Box is an instance that runs on a balance.
+type Box struct {
+	ID      guard.ResourceID
+	Purpose string
+	// Stays are its disks that the provider keeps when it goes.
+	Stays []string
+}
+
+const (
+	// BalanceStale is how old the last reading of a balance may be before what is left is
+	// not known any more.
+	BalanceStale = time.Hour
+	// topUpFor is how long what people are told to pay in lasts.
+	topUpFor = 7 * 24 * time.Hour
+)
+
+// Draw is a thing in the account, with what the meter has of it.
+func (w *Wallet) Draw(o guard.Observed, m guard.Metered) {
+	w.segments = append(w.segments, spend.Segments(m)...)
+	if l := o.Resource.Lump; o.Live() && l.Renews == guard.Yes && !l.Until.IsZero() {
+		w.Renewals = append(w.Renewals, l)
+	}
+}
+
+// Add adds up at a moment what draws on it.
+func (w *Wallet) Add(now time.Time) {
+	burn := spend.Burn(w.segments, now)
+	w.Burn, w.AtLeast, w.Moves = burn.Known, len(burn.Unknown) > 0, spend.Moves(w.segments, now)
+	slices.SortFunc(w.Renewals, func(a, b guard.Lump) int { return a.Until.Compare(b.Until) })
+}
+
+// perHour is what draws on the balance in its own currency, and whether that is all.
+func (w Wallet) perHour(x guard.Exchange) (sum guard.Money, all bool) {
+	sum, all = guard.ZeroMoney(w.Balance.Amount.Currency()), !w.AtLeast
+	for _, m := range w.Burn {
+		in, ok := x.To(m, sum.Currency())
+		if !ok {
+			all = false
+			continue
+		}
+		if more, err := sum.Add(in); err == nil {
+			sum = more
+		}
+	}
+	return sum, all
+}
+
+// left is what can be drawn before the provider acts, as of the last reading.
+func (w Wallet) left() guard.Money {
+	if sum, err := w.Balance.Amount.Add(w.Balance.Credit); err == nil {
+		return sum
+	}
+	return w.Balance.Amount
+}
+
+// Empty is when the balance is used up at the present burn and by what renews itself, by
+// the last reading; zero where nothing says that it ever is. It is so at the latest where
+// a part of what draws on it is not known.
+func (w Wallet) Empty(x guard.Exchange) (at time.Time, latest bool) {
+	if !w.Balance.Amount.IsSet() {
+		return time.Time{}, false
+	}
+	at, left := w.At(), w.left()
+	burn, all := w.perHour(x)
+	rate := guard.Rate{Amount: burn, Per: time.Hour, Free: true}
+	for _, l := range w.Renewals {
+		if !l.Until.After(at) {
+			continue
+		}
+		if lasts, ok := rate.Lasts(left); !left.IsPositive() || ok && !at.Add(lasts).After(l.Until) {
+			break
+		}
+		drawn, _ := rate.For(l.Until.Sub(at))
+		again, ok := x.To(l.Amount, left.Currency())
+		all = all && ok
+		at, left = l.Until, minus(minus(left, drawn), again)
+	}
+	if !left.IsPositive() {
+		return at, !all
+	}
+	lasts, ok := rate.Lasts(left)
+	if !ok {
+		return time.Time{}, false
+	}
+	return at.Add(lasts), !all
+}
+
+// minus is an amount less another of its currency, where there is one.
+func minus(m, n guard.Money) guard.Money {
+	if sum, err := m.Sub(n); err == nil {
+		return sum
+	}
+	return m
+}
+
+// UsedUp reports whether nothing is left, by the last reading.
+func (w Wallet) UsedUp() bool { return w.Balance.Amount.IsSet() && !w.left().IsPositive() }
+
+// Known reports whether it is known at a moment what is left.
+func (w Wallet) Known(at time.Time) bool {
+	return w.Balance.Amount.IsSet() && at.Sub(w.Read) <= BalanceStale
+}
+
+// balanceLow tells of a balance that is used up soon, or is: when, what the provider does
+// then and to what, and how much keeps it from that. It goes by the last reading; where
+// that is old, it says so.
+func balanceLow(r Rules, f Facts) Outcome {
+	w := f.Wallet
+	if !f.account() || w == nil || !w.Balance.Amount.IsSet() {
+		return Outcome{}
+	}
+	empty, atMost := w.Empty(r.Exchange)
+	if empty.IsZero() {
+		return Outcome{Next: w.Moves}
+	}
+	warn := r.BalanceLow.Warn
+	last := empty.Add(-warn / 4)
+	if tell := empty.Add(-warn); f.At.Before(tell) {
+		return Outcome{Next: earliest(tell, w.Moves)}
+	}
+	v := f.verdict(guard.RuleBalanceLow, latest(empty.Add(-warn), w.At()))
+	title := fmt.Sprintf("%s: its balance of %s is used up %s", f.Account.Name, w.Balance.Amount.Round(), f.soon(empty))
+	if atMost {
+		title += " at the latest"
+	}
+	v.Stages = []Stage{{Name: "warn " + span(warn), Title: title}}
+	if !f.At.Before(last) {
+		v.Stages = append(v.Stages, Stage{Name: "warn " + span(warn/4), Title: title})
+	}
+	if w.UsedUp() {
+		title = fmt.Sprintf("%s: its balance is used up: %s", f.Account.Name, w.Balance.Amount.Round())
+		v.Stages = append(v.Stages, Stage{Name: "used up", Title: title})
+	}
+	v.Urgent = len(v.Stages) > 1
+	v.Stages[len(v.Stages)-1].Lines = w.lines(r, f)
+	v.Facts = append(v.Facts, w.facts(r, f, empty)...)
+	next := w.Moves
+	if !v.Urgent {
+		next = earliest(last, next)
+	}
+	return Outcome{Verdicts: []Verdict{v}, Next: next}
+}
+
+func (w Wallet) lines(r Rules, f Facts) []string {
+	var lines []string
+	if !w.Known(f.At) {
+		lines = append(lines, fmt.Sprintf("What is left now is not known: the last reading is of %s%s.", f.stamp(w.At()), failed(w.Error)))
+	}
+	return append(lines, w.burns(r, f), w.then(), w.topUp(r))
+}
+
+func failed(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ", since then " + strings.TrimSuffix(why, ".")
+}
+
+// burns is what draws on the balance, in words.
+func (w Wallet) burns(r Rules, f Facts) string {
+	burn, all := w.perHour(r.Exchange)
+	text := fmt.Sprintf("What bills there draws %s per hour", burn.Round())
+	if !all {
+		text = fmt.Sprintf("What bills there draws at least %s per hour; a part has no known price in %s", burn.Round(), burn.Currency())
+	}
+	if c := w.Balance.Credit; c.IsPositive() {
+		text += fmt.Sprintf("; the provider lends %s beyond it", c.Round())
+	}
+	text += "."
+	for _, l := range w.Renewals[:min(len(w.Renewals), 3)] {
+		if l.Until.Before(f.At.Add(topUpFor)) {
+			amount := "an unknown amount"
+			if l.Amount.IsSet() {
+				amount = l.Amount.Round().String()
+			}
+			text += fmt.Sprintf(" On %s %s is paid again by itself.", f.soon(l.Until), amount)
+		}
+	}
+	return text
+}
+
+// then is what the provider does when nothing is left, and to what.
+func (w Wallet) then() string {
+	var names, stays []string
+	for _, b := range w.Boxes {
+		name := b.ID.String()
+		if b.Purpose != "" {
+			name += " (" + b.Purpose + ")"
+		}
+		names, stays = append(names, name), append(stays, b.Stays...)
+	}
+	what := "; nothing runs now"
+	if len(names) > 0 {
+		what = ": " + list(names)
+	}
+	kept := ""
+	if len(stays) > 0 {
+		kept = " It keeps " + list(stays) + "."
+	}
+	switch w.AtZero {
+	case guard.ZeroDeletes:
+		return "When nothing is left, the provider deletes what runs, with its data" + what + "." + kept
+	case guard.ZeroStops:
+		return "When nothing is left, the provider stops what runs" + what + ". Disks go on billing, into debt."
+	case guard.ZeroNothing:
+		return "When nothing is left, it goes on into debt" + what + "."
+	}
+	return "What the provider does when nothing is left is not known: it may stop, or delete, what runs" + what + "."
+}
+
+// topUp is how much pays for a week at the present burn, in whole units of the currency.
+func (w Wallet) topUp(r Rules) string {
+	burn, all := w.perHour(r.Exchange)
+	need := new(big.Rat).Mul(burn.Rat(), big.NewRat(int64(topUpFor/time.Hour), 1))
+	need.Sub(need, w.Balance.Amount.Rat())
+	for _, l := range w.Renewals {
+		if again, ok := r.Exchange.To(l.Amount, burn.Currency()); ok && l.Until.Before(w.At().Add(topUpFor)) {
+			need.Add(need, again.Rat())
+		}
+	}
+	whole := new(big.Int).Add(need.Num(), new(big.Int).Sub(need.Denom(), big.NewInt(1)))
+	m, err := guard.MoneyFromRat(new(big.Rat).SetInt(whole.Quo(whole, need.Denom())), burn.Currency())
+	if err != nil || !m.IsPositive() {
+		return "Release what nobody needs."
+	}
+	if burn.IsZero() {
+		return fmt.Sprintf("To pay what is owed: %s.", m)
+	}
+	least := ""
+	if !all {
+		least = "at least "
+	}
+	return fmt.Sprintf("To go on like this for %s: pay in %s%s. Or release what nobody needs.", span(topUpFor), least, m)
+}
+
+func (w Wallet) facts(r Rules, f Facts, empty time.Time) []guard.Fact {
+	burn, all := w.perHour(r.Exchange)
+	draws := burn.Round().String() + " per hour"
+	if !all {
+		draws = "at least " + draws
+	}
+	return []guard.Fact{
+		{Name: "balance", Value: w.Balance.Amount.String(), Source: "provider", At: w.At()},
+		{Name: "draws on it", Value: draws, Source: "meter", At: f.At},
+		{Name: "used up", Value: f.stamp(empty), Source: "rule balance_low", At: f.At},
+	}
+}
+
+// soon is a moment as people say it, with the date where it is more than six days away.
+func (f Facts) soon(t time.Time) string { return Soon(t, f.At, f.Zone) }
+
+// Soon is a moment as people in a zone (nil: UTC) say it at another: Tue 03:40, with the
+// date where it is six days away or more.
+func Soon(t, now time.Time, zone *time.Location) string {
+	if zone == nil {
+		zone = time.UTC
+	}
+	if t.Sub(now).Abs() < 6*24*time.Hour {
+		return t.In(zone).Format("Mon 15:04")
+	}
+	return t.In(zone).Format("2006-01-02 15:04")
+}
+
+// balanceEnds: a balance is low until it lasts a quarter longer than what people are
+// warned of, or nothing draws on it any more. Where it cannot be read, nothing says so.
+func (f Facts) balanceEnds(r Rules) Ending {
+	w := f.Wallet
+	if w == nil || !w.Known(f.At) {
+		return Ending{Stays: f.account() && r.Per[guard.RuleBalanceLow].speaks(f)}
+	}
+	empty, _ := w.Empty(r.Exchange)
+	if !empty.IsZero() && empty.Sub(f.At) < r.BalanceLow.Warn*5/4 {
+		return Ending{Stays: r.Per[guard.RuleBalanceLow].speaks(f)}
+	}
+	why := fmt.Sprintf("%s is left", w.Balance.Amount.Round())
+	if !empty.IsZero() {
+		why += ", until " + f.soon(empty)
+	}
+	return Ending{Why: why + "."}
+}

@@ -1,0 +1,69 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+
+	"guard"
+)
+
+// ProviderReclaim is about what the provider itself will delete.
+type ProviderReclaim struct {
+	// Warn is how long before that people are told.
+	Warn time.Duration
+}
+
+// providerReclaim tells that the provider will delete a thing with its data: when, why,
+// and what keeps it.
+func providerReclaim(r Rules, f Facts) Outcome {
+	if !f.stays() {
+		return Outcome{}
+	}
+	end, warn := f.Observed.Resource.PlatformEnds, r.ProviderReclaim.Warn
+	if end.At.IsZero() {
+		return Outcome{}
+	}
+	if tell := end.At.Add(-warn); f.At.Before(tell) {
+		return Outcome{Next: tell}
+	}
+	last := end.At.Add(-warn / 4)
+	v := f.verdict(guard.RuleProviderReclaim, end.At.Add(-warn))
+	v.Wastes = guard.Money{}
+	why := ""
+	if end.Why != "" {
+		why = " (" + end.Why + ")"
+	}
+	title := fmt.Sprintf("%s: the provider deletes it %s%s", f.name(), f.soon(end.At), why)
+	v.Stages = []Stage{{Name: "warn " + span(warn), Title: title}}
+	next := last
+	if !f.At.Before(last) {
+		v.Urgent, next = true, time.Time{}
+		v.Stages = append(v.Stages, Stage{Name: "warn " + span(warn/4), Title: title})
+	}
+	var lines []string
+	if c := f.claim(); c != nil {
+		lines = append(lines, fmt.Sprintf("Purpose: %s. Owner: %s.", orNone(c.Purpose), orNone(c.Owner)))
+	}
+	lines = append(lines, fmt.Sprintf("Its data goes with it, at %s. That is the provider's doing, and guard cannot put it off.", f.stamp(end.At)), f.saves(end.At))
+	v.Stages[len(v.Stages)-1].Lines = lines
+	v.Facts = append(v.Facts, guard.Fact{Name: "the provider deletes it", Value: f.stamp(end.At) + why, Source: "provider", At: f.Observed.Seen})
+	return Outcome{Verdicts: []Verdict{v}, Next: next}
+}
+
+// saves is what keeps a thing that the provider will delete.
+func (f Facts) saves(end time.Time) string {
+	r := f.Observed.Resource
+	switch {
+	case r.State == guard.StateStopped:
+		return "To keep it: start it, or copy what is needed away before that."
+	case !r.Lump.Until.IsZero() && !end.Before(r.Lump.Until):
+		return fmt.Sprintf("It is paid until %s. To keep it: renew it, or copy what is needed away before that.", f.stamp(r.Lump.Until))
+	}
+	return "Copy what is needed away before that."
+}
+
+// stays reports a thing that lives, is not being released and is no other guard's to tell
+// of.
+func (f Facts) stays() bool {
+	return f.live() && f.Observed.Resource.State != guard.StateReleasing && Foreign(f.Observed.Resource, f.Deployment) == ""
+}
