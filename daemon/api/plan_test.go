@@ -176,9 +176,13 @@ func TestReleaseMany(t *testing.T) {
 		}
 		return time.Since(began)
 	}
-	small, large := took(100), took(1000)
-	t.Logf("100 took %s, 1000 took %s", small, large)
-	if large > 40*small { // ten would be linear; a loaded machine is no clock
-		t.Errorf("100 took %s, and ten times as many %s", small, large)
+	var small, large time.Duration
+	for range 3 { // a loaded machine is no clock
+		small, large = took(100), took(1000)
+		t.Logf("100 took %s, 1000 took %s", small, large)
+		if large <= 40*small { // ten would be linear
+			return
+		}
 	}
+	t.Errorf("100 took %s, and ten times as many %s", small, large)
 }
