@@ -28,15 +28,15 @@ import (
 
 // sections is how each provider's own part of an account is decoded, and each kind's
 // of a source of samples; factories is how an adapter is made; unconfigured are adapters
-// without an account, for what they declare and can. A new provider is one line in each.
+// without an account, for what they declare and can. A new provider is one entry in each.
 var (
 	sections = &configs.Decoders{
 		Providers: map[string]configs.SectionDecoder{
 			autodl.Kind:       configs.SectionOf(autodl.Config{}),
-			compshare.Kind:    configs.SectionOf(compshare.Config{}),
 			aws.Kind:          configs.SectionOf(aws.Config{}),
-			exec.Kind:         configs.SectionOf(exec.Config{}),
+			compshare.Kind:    configs.SectionOf(compshare.Config{}),
 			digitalocean.Kind: configs.SectionOf(digitalocean.Config{}),
+			exec.Kind:         configs.SectionOf(exec.Config{}),
 			lambda.Kind:       configs.SectionOf(lambda.Config{}),
 			manual.Kind:       configs.SectionOf(manual.Config{}),
 			runpod.Kind:       configs.SectionOf(runpod.Config{}),
@@ -49,22 +49,40 @@ var (
 		},
 	}
 	factories = map[string]daemon.Factory{
-		compshare.Kind:    newCompShare,
-		autodl.Kind:       newAutoDL,
-		aws.Kind:          newAWS,
-		exec.Kind:         newExec,
-		digitalocean.Kind: newDigitalOcean,
-		lambda.Kind:       newLambda,
-		manual.Kind:       newManual,
-		runpod.Kind:       newRunPod,
-		vast.Kind:         newVast,
+		autodl.Kind: factory(func(_ context.Context, a configs.Account, c autodl.Config) (providers.Provider, error) {
+			return autodl.New(autodl.Options{Name: a.Name, Config: c, Book: a.Book})
+		}),
+		aws.Kind: factory(func(ctx context.Context, a configs.Account, c aws.Config) (providers.Provider, error) {
+			return aws.New(ctx, aws.Options{Name: a.Name, Config: c, Book: a.Book})
+		}),
+		compshare.Kind: factory(func(_ context.Context, a configs.Account, c compshare.Config) (providers.Provider, error) {
+			return compshare.New(compshare.Options{Name: a.Name, Config: c, Book: a.Book})
+		}),
+		digitalocean.Kind: factory(func(_ context.Context, a configs.Account, c digitalocean.Config) (providers.Provider, error) {
+			return digitalocean.New(digitalocean.Options{Name: a.Name, Config: c, Book: a.Book})
+		}),
+		exec.Kind: factory(func(_ context.Context, a configs.Account, c exec.Config) (providers.Provider, error) {
+			return exec.New(exec.Options{Name: a.Name, Config: c, Programs: programs})
+		}),
+		lambda.Kind: factory(func(_ context.Context, a configs.Account, c lambda.Config) (providers.Provider, error) {
+			return lambda.New(lambda.Options{Name: a.Name, Config: c, Book: a.Book})
+		}),
+		manual.Kind: factory(func(_ context.Context, a configs.Account, c manual.Config) (providers.Provider, error) {
+			return manual.New(a.Name, c)
+		}),
+		runpod.Kind: factory(func(_ context.Context, a configs.Account, c runpod.Config) (providers.Provider, error) {
+			return runpod.New(runpod.Options{Name: a.Name, Config: c, Book: a.Book})
+		}),
+		vast.Kind: factory(func(_ context.Context, a configs.Account, c vast.Config) (providers.Provider, error) {
+			return vast.New(vast.Options{Name: a.Name, Config: c, Book: a.Book})
+		}),
 	}
 	unconfigured = map[string]providers.Provider{
-		compshare.Kind:    &compshare.Provider{},
 		autodl.Kind:       &autodl.Provider{},
 		aws.Kind:          &aws.Provider{},
-		exec.Kind:         &exec.Provider{},
+		compshare.Kind:    &compshare.Provider{},
 		digitalocean.Kind: &digitalocean.Provider{},
+		exec.Kind:         &exec.Provider{},
 		lambda.Kind:       &lambda.Provider{},
 		manual.Kind:       &manual.Provider{},
 		runpod.Kind:       &runpod.Provider{},
@@ -74,76 +92,15 @@ var (
 	programs = &exec.Programs{}
 )
 
-func newExec(_ context.Context, a configs.Account) (providers.Provider, error) {
-	section, ok := a.Section.(exec.Config)
-	if !ok {
-		return nil, fmt.Errorf("%w: the exec section was not decoded", guard.ErrInvalid)
+// factory makes adapters of accounts whose provider's section is a C.
+func factory[C any](open func(ctx context.Context, a configs.Account, section C) (providers.Provider, error)) daemon.Factory {
+	return func(ctx context.Context, a configs.Account) (providers.Provider, error) {
+		section, ok := a.Section.(C)
+		if !ok {
+			return nil, fmt.Errorf("%w: the %s section of %s was not decoded", guard.ErrInvalid, a.Provider, a.Name)
+		}
+		return open(ctx, a, section)
 	}
-	return exec.New(exec.Options{Name: a.Name, Config: section, Programs: programs})
-}
-
-func newManual(_ context.Context, a configs.Account) (providers.Provider, error) {
-	section, ok := a.Section.(manual.Config)
-	if !ok {
-		return nil, fmt.Errorf("%w: the manual section was not decoded", guard.ErrInvalid)
-	}
-	return manual.New(a.Name, section)
-}
-
-func newAWS(ctx context.Context, a configs.Account) (providers.Provider, error) {
-	section, ok := a.Section.(aws.Config)
-	if !ok {
-		return nil, fmt.Errorf("%w: the aws section was not decoded", guard.ErrInvalid)
-	}
-	return aws.New(ctx, aws.Options{Name: a.Name, Config: section, Book: a.Book})
-}
-
-func newDigitalOcean(_ context.Context, a configs.Account) (providers.Provider, error) {
-	section, ok := a.Section.(digitalocean.Config)
-	if !ok {
-		return nil, fmt.Errorf("%w: the digitalocean section was not decoded", guard.ErrInvalid)
-	}
-	return digitalocean.New(digitalocean.Options{Name: a.Name, Config: section, Book: a.Book})
-}
-
-func newLambda(_ context.Context, a configs.Account) (providers.Provider, error) {
-	section, ok := a.Section.(lambda.Config)
-	if !ok {
-		return nil, fmt.Errorf("%w: the lambda section was not decoded", guard.ErrInvalid)
-	}
-	return lambda.New(lambda.Options{Name: a.Name, Config: section, Book: a.Book})
-}
-
-func newAutoDL(_ context.Context, a configs.Account) (providers.Provider, error) {
-	section, ok := a.Section.(autodl.Config)
-	if !ok {
-		return nil, fmt.Errorf("%w: the autodl section was not decoded", guard.ErrInvalid)
-	}
-	return autodl.New(autodl.Options{Name: a.Name, Config: section, Book: a.Book})
-}
-
-func newCompShare(_ context.Context, a configs.Account) (providers.Provider, error) {
-	section, ok := a.Section.(compshare.Config)
-	if !ok {
-		return nil, fmt.Errorf("%w: the compshare section was not decoded", guard.ErrInvalid)
-	}
-	return compshare.New(compshare.Options{Name: a.Name, Config: section, Book: a.Book})
-}
-
-func newRunPod(_ context.Context, a configs.Account) (providers.Provider, error) {
-	section, ok := a.Section.(runpod.Config)
-	if !ok {
-		return nil, fmt.Errorf("%w: the runpod section was not decoded", guard.ErrInvalid)
-	}
-	return runpod.New(runpod.Options{Name: a.Name, Config: section, Book: a.Book})
-}
-
-func newVast(_ context.Context, a configs.Account) (providers.Provider, error) {
-	section, ok := a.Section.(vast.Config)
-	if !ok {
-		return nil, fmt.Errorf("%w: the vast section was not decoded", guard.ErrInvalid)
-	}
-	return vast.New(vast.Options{Name: a.Name, Config: section, Book: a.Book})
 }
 
 // channels makes the channels of a configuration: the log always, Slack where it

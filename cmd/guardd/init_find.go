@@ -36,65 +36,22 @@ type candidate struct {
 // finder looks for the credentials of one provider. A further cloud is one more.
 type finder struct {
 	provider string
-	find     func(ctx context.Context, env func(string) (string, bool)) []candidate
+	find     func(ctx context.Context, env func(string) (string, bool)) []providers.Found
 }
 
-var finders = []finder{{autodl.Kind, findAutoDL}, {aws.Kind, findAWS}, {compshare.Kind, findCompShare}, {digitalocean.Kind, findDigitalOcean}, {lambda.Kind, findLambda}, {runpod.Kind, findRunPod}, {vast.Kind, findVast}}
-
-func findAWS(ctx context.Context, env func(string) (string, bool)) []candidate {
-	var out []candidate
-	for _, f := range aws.Find(ctx, env) {
-		out = append(out, candidate{name: f.Name, source: f.Source, section: f.Section, note: f.Note})
-	}
-	return out
+var finders = []finder{
+	{autodl.Kind, asksNobody(autodl.Find)},
+	{aws.Kind, aws.Find},
+	{compshare.Kind, asksNobody(compshare.Find)},
+	{digitalocean.Kind, asksNobody(digitalocean.Find)},
+	{lambda.Kind, asksNobody(lambda.Find)},
+	{runpod.Kind, asksNobody(runpod.Find)},
+	{vast.Kind, asksNobody(vast.Find)},
 }
 
-func findDigitalOcean(_ context.Context, env func(string) (string, bool)) []candidate {
-	var out []candidate
-	for _, f := range digitalocean.Find(env) {
-		out = append(out, candidate{name: f.Name, source: f.Source, section: f.Section, note: f.Note})
-	}
-	return out
-}
-
-func findLambda(_ context.Context, env func(string) (string, bool)) []candidate {
-	var out []candidate
-	for _, f := range lambda.Find(env) {
-		out = append(out, candidate{name: f.Name, source: f.Source, section: f.Section, note: f.Note})
-	}
-	return out
-}
-
-func findAutoDL(_ context.Context, env func(string) (string, bool)) []candidate {
-	var out []candidate
-	for _, f := range autodl.Find(env) {
-		out = append(out, candidate{name: f.Name, source: f.Source, section: f.Section, note: f.Note})
-	}
-	return out
-}
-
-func findCompShare(_ context.Context, env func(string) (string, bool)) []candidate {
-	var out []candidate
-	for _, f := range compshare.Find(env) {
-		out = append(out, candidate{name: f.Name, source: f.Source, section: f.Section, note: f.Note})
-	}
-	return out
-}
-
-func findRunPod(_ context.Context, env func(string) (string, bool)) []candidate {
-	var out []candidate
-	for _, f := range runpod.Find(env) {
-		out = append(out, candidate{name: f.Name, source: f.Source, section: f.Section, note: f.Note})
-	}
-	return out
-}
-
-func findVast(_ context.Context, env func(string) (string, bool)) []candidate {
-	var out []candidate
-	for _, f := range vast.Find(env) {
-		out = append(out, candidate{name: f.Name, source: f.Source, section: f.Section, note: f.Note})
-	}
-	return out
+// asksNobody is the find of a provider whose credentials lie in the environment and in files.
+func asksNobody(find func(env func(string) (string, bool)) []providers.Found) func(context.Context, func(string) (string, bool)) []providers.Found {
+	return func(_ context.Context, env func(string) (string, bool)) []providers.Found { return find(env) }
 }
 
 const (
@@ -111,8 +68,7 @@ func (s *setup) accounts(ctx context.Context) ([]candidate, error) {
 	for _, f := range s.finders {
 		kinds = append(kinds, f.provider)
 		for _, c := range f.find(ctx, s.env) {
-			c.provider = f.provider
-			found = append(found, c)
+			found = append(found, candidate{provider: f.provider, name: c.Name, source: c.Source, section: c.Section, note: c.Note})
 		}
 	}
 	if len(found) == 0 {

@@ -74,8 +74,8 @@ func desk(t *testing.T) (*setup, *screen) {
 	s := &setup{
 		IO:  cli.IO{Out: out, Err: out, Width: 80},
 		env: func(string) (string, bool) { return "", false },
-		finders: []finder{{"fake", func(context.Context, func(string) (string, bool)) []candidate {
-			return []candidate{{name: "lab", source: "a test", section: "{cloud: " + quote(t.Name()) + "}"}}
+		finders: []finder{{"fake", func(context.Context, func(string) (string, bool)) []providers.Found {
+			return []providers.Found{{Name: "lab", Source: "a test", Section: "{cloud: " + quote(t.Name()) + "}"}}
 		}}},
 		yes: true, file: filepath.Join(dir, "etc", "guard.yaml"), ledger: filepath.Join(dir, "var", "ledger.db"), socket: filepath.Join(dir, "s"),
 	}
@@ -347,13 +347,13 @@ func TestInitAccounts(t *testing.T) {
 	clouds.Store("second", fake.MustCloud(second))
 	clouds.Store("shut", fake.MustCloud(fake.Script{Account: "c", Start: time.Now(), Faults: []fake.Fault{{Reply: fake.Reply{Status: 401}}}}))
 	s, out := desk(t)
-	s.finders = []finder{{"fake", func(context.Context, func(string) (string, bool)) []candidate {
-		return []candidate{
-			{name: "lab", source: "one", section: "{cloud: " + quote(t.Name()) + "}"},
-			{name: "twin", source: "two", section: "{cloud: " + quote(t.Name()) + "}"},
-			{name: "lab", source: "three \u001b[31m", section: "{cloud: second}"},
-			{name: "shut", source: "four", section: "{cloud: shut}"},
-			{name: "budget", source: "five", section: "{cloud: nowhere}"},
+	s.finders = []finder{{"fake", func(context.Context, func(string) (string, bool)) []providers.Found {
+		return []providers.Found{
+			{Name: "lab", Source: "one", Section: "{cloud: " + quote(t.Name()) + "}"},
+			{Name: "twin", Source: "two", Section: "{cloud: " + quote(t.Name()) + "}"},
+			{Name: "lab", Source: "three \u001b[31m", Section: "{cloud: second}"},
+			{Name: "shut", Source: "four", Section: "{cloud: shut}"},
+			{Name: "budget", Source: "five", Section: "{cloud: nowhere}"},
 		}
 	}}}
 	if err := s.run(t.Context()); err != nil {

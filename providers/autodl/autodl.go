@@ -153,7 +153,7 @@ func (p *Provider) Identity(ctx context.Context) (guard.Identity, error) {
 		return guard.Identity{}, fmt.Errorf("identify %s: %w", p.name, err)
 	}
 	id := p.identity
-	id.Self = here(os.Getenv, os.ReadFile)
+	id.Self = here(providers.ContainerEnv(os.Getenv, os.ReadFile))
 	return id, nil
 }
 
@@ -163,20 +163,11 @@ const (
 	deploymentEnv = "AutoDLDeploymentUUID"
 )
 
-// here is the ID of the instance that this runs on; "" where it is none. A service or a login
-// over SSH does not have the container's variables: its first process does.
-func here(env func(string) string, read func(string) ([]byte, error)) string {
-	all := map[string]string{containerEnv: env(containerEnv), deploymentEnv: env(deploymentEnv)}
-	if all[containerEnv] == "" {
-		b, _ := read("/proc/1/environ") // what cannot be read tells nothing
-		for kv := range strings.SplitSeq(string(b), "\x00") {
-			if k, v, ok := strings.Cut(kv, "="); ok {
-				all[k] = v
-			}
-		}
-	}
-	id := all[containerEnv]
-	if d := all[deploymentEnv]; d != "" && id != "" {
+// here is the ID of the instance that this runs on, by its container's variables; "" where it
+// is none.
+func here(env func(string) string) string {
+	id := env(containerEnv)
+	if d := env(deploymentEnv); d != "" && id != "" {
 		id = containerID(d, id)
 	}
 	if len(id) > 2*maxID || providers.Text(id, 2*maxID) != id {

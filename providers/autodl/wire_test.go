@@ -146,20 +146,16 @@ func TestFind(t *testing.T) {
 
 func TestHere(t *testing.T) {
 	for name, c := range map[string]struct {
-		env   map[string]string
-		first string // the environment of the first process
-		want  string
+		env  map[string]string
+		want string
 	}{
-		"nowhere":                      {},
-		"in an instance":               {env: map[string]string{containerEnv: "pro-1"}, want: "pro-1"},
-		"in a deployment":              {env: map[string]string{containerEnv: "c1", deploymentEnv: "d1"}, want: "deployment/d1/c1"},
-		"in an instance, as a service": {first: "A=1\x00AutoDLContainerUUID=pro-1\x00B", want: "pro-1"},
-		"in a deployment, over SSH":    {first: "AutoDLDeploymentUUID=d1\x00AutoDLContainerUUID=c1", want: "deployment/d1/c1"},
-		"in something else":            {env: map[string]string{containerEnv: "a\nb"}},
-		"too long":                     {env: map[string]string{containerEnv: strings.Repeat("x", 999)}},
+		"nowhere":           {},
+		"in an instance":    {env: map[string]string{containerEnv: "pro-1"}, want: "pro-1"},
+		"in a deployment":   {env: map[string]string{containerEnv: "c1", deploymentEnv: "d1"}, want: "deployment/d1/c1"},
+		"in something else": {env: map[string]string{containerEnv: "a\nb"}},
+		"too long":          {env: map[string]string{containerEnv: strings.Repeat("x", 999)}},
 	} {
-		read := func(string) ([]byte, error) { return []byte(c.first), nil }
-		if got := here(func(k string) string { return c.env[k] }, read); got != c.want {
+		if got := here(func(k string) string { return c.env[k] }); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -1,11 +1,11 @@
 package aws
 
 import (
-	"net/url"
 	"regexp"
 	"slices"
 
 	"guard"
+	"guard/providers"
 )
 
 // Config is the `aws:` section of an account. Decode it with configs.SectionOf.
@@ -45,9 +45,7 @@ func (c *Config) Check(report func(key, problem string)) {
 	if len(c.Regions) > 1 && slices.Contains(c.Regions, allRegions) {
 		report("regions", "all stands alone, or the regions are listed")
 	}
-	if c.Endpoint != "" && !isEndpoint(c.Endpoint) {
-		report("endpoint", "write a URL such as https://ec2.example.com, without user, password or query")
-	}
+	providers.CheckEndpoint(report, c.Endpoint, "https://ec2.example.com")
 	if c.CloudWatch.Off && c.CloudWatch.Agent {
 		report("cloudwatch", "off and agent exclude each other")
 	}
@@ -57,12 +55,6 @@ func (c *Config) Check(report func(key, problem string)) {
 	case c.AccessKeyID.IsSet() && c.Profile != "":
 		report("profile", "profile and access_key_id both say which credentials to use: keep one")
 	}
-}
-
-func isEndpoint(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") &&
-		u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
 func (c Config) listed() []string {

@@ -17,18 +17,6 @@ import (
 	"guard/providers"
 )
 
-// Found is one set of credentials that lies ready on this machine.
-type Found struct {
-	// Name is what an account with it may be called.
-	Name string
-	// Source tells people where it was found. No secret is in it.
-	Source string
-	// Section is the account's `aws:` section that uses it, in YAML's flow form.
-	Section string
-	// Note is what whoever uses it has to know; "" where there is nothing.
-	Note string
-}
-
 const (
 	// roleTimeout bounds the question to the metadata service, which off AWS nobody
 	// answers.
@@ -43,17 +31,17 @@ const (
 // reads no secret and calls nobody but the metadata service of this machine; env is
 // os.LookupEnv. An endpoint that the environment sets is part of each section, so
 // that guard goes on using it.
-func Find(ctx context.Context, env func(string) (string, bool)) []Found {
+func Find(ctx context.Context, env func(string) (string, bool)) []providers.Found {
 	rest := ", regions: [all]}"
 	for _, name := range []string{"AWS_ENDPOINT_URL_EC2", "AWS_ENDPOINT_URL"} {
-		if v, _ := env(name); isEndpoint(v) {
+		if v, _ := env(name); providers.IsEndpoint(v) {
 			rest = ", endpoint: " + quote(v) + rest
 			break
 		}
 	}
-	var out []Found
+	var out []providers.Found
 	if key, _ := env("AWS_ACCESS_KEY_ID"); key != "" {
-		f := Found{Name: Kind, Source: "keys in the environment (AWS_ACCESS_KEY_ID)",
+		f := providers.Found{Name: Kind, Source: "keys in the environment (AWS_ACCESS_KEY_ID)",
 			Section: "{access_key_id: {env: AWS_ACCESS_KEY_ID}, secret_access_key: {env: AWS_SECRET_ACCESS_KEY}",
 			Note:    "guardd needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in its own environment, too"}
 		if token, _ := env("AWS_SESSION_TOKEN"); token != "" {
@@ -68,10 +56,10 @@ func Find(ctx context.Context, env func(string) (string, bool)) []Found {
 		if p == "default" {
 			name = Kind
 		}
-		out = append(out, Found{Name: name, Source: "the profile " + providers.Text(p, 60), Section: "{profile: " + quote(p) + rest})
+		out = append(out, providers.Found{Name: name, Source: "the profile " + providers.Text(p, 60), Section: "{profile: " + quote(p) + rest})
 	}
 	if hasRole(ctx) {
-		out = append(out, Found{Name: Kind, Source: "the role of this EC2 instance", Section: "{imds: true" + rest})
+		out = append(out, providers.Found{Name: Kind, Source: "the role of this EC2 instance", Section: "{imds: true" + rest})
 	}
 	return out
 }

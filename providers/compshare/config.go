@@ -1,9 +1,8 @@
 package compshare
 
 import (
-	"net/url"
-
 	"guard"
+	"guard/providers"
 )
 
 // Config is the `compshare:` section of an account. Decode it with configs.SectionOf.
@@ -20,27 +19,9 @@ type Config struct {
 
 // Check reports what cannot be right in the section.
 func (c *Config) Check(report func(key, problem string)) {
-	if !c.PublicKey.IsSet() {
-		report("public_key", "it is missing: write public_key: {env: "+publicEnv+"}, or {file: PATH}")
-	}
-	if !c.PrivateKey.IsSet() {
-		report("private_key", "it is missing: write private_key: {env: "+privateEnv+"}, or {file: PATH}")
-	}
-	if c.Endpoint == "" {
-		return
-	}
-	u, err := url.Parse(c.Endpoint)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		report("endpoint", "write a URL such as "+endpoint+", without user, password or query")
-	}
-}
-
-// Found is one set of credentials that lies ready on this machine.
-type Found struct {
-	Name    string // what an account with it may be called
-	Source  string // where it was found, for people; no secret is in it
-	Section string // the account's `compshare:` section that uses it, in YAML's flow form
-	Note    string // what whoever uses it has to know
+	providers.CheckSecret(report, "public_key", c.PublicKey, publicEnv)
+	providers.CheckSecret(report, "private_key", c.PrivateKey, privateEnv)
+	providers.CheckEndpoint(report, c.Endpoint, endpoint)
 }
 
 // Where CompShare's own tool looks for keys.
@@ -50,13 +31,13 @@ const (
 )
 
 // Find looks where CompShare's own tool looks first; env is os.LookupEnv.
-func Find(env func(string) (string, bool)) []Found {
+func Find(env func(string) (string, bool)) []providers.Found {
 	public, _ := env(publicEnv)
 	private, _ := env(privateEnv)
 	if public == "" || private == "" {
 		return nil
 	}
-	return []Found{{Name: Kind, Source: "keys in the environment (" + publicEnv + ", " + privateEnv + ")",
+	return []providers.Found{{Name: Kind, Source: "keys in the environment (" + publicEnv + ", " + privateEnv + ")",
 		Section: "{public_key: {env: " + publicEnv + "}, private_key: {env: " + privateEnv + "}}",
 		Note:    "guardd needs both variables in its own environment, too"}}
 }

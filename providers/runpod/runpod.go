@@ -154,7 +154,7 @@ func (p *Provider) Truths() guard.Truths {
 // only where guard runs in a pod, once, whether that is a node of a cluster.
 func (p *Provider) Identity(ctx context.Context) (guard.Identity, error) {
 	id := p.identity
-	pod := here(os.Getenv, os.ReadFile)
+	pod := here(providers.ContainerEnv(os.Getenv, os.ReadFile))
 	if pod == "" {
 		return id, nil
 	}
@@ -182,18 +182,10 @@ func (p *Provider) Identity(ctx context.Context) (guard.Identity, error) {
 // podEnv is the variable in which a pod finds its own ID.
 const podEnv = "RUNPOD_POD_ID"
 
-// here is the ID of the pod that this runs in; "" where it is none. A service or a login
-// over SSH does not have the container's variables: its first process does.
-func here(env func(string) string, read func(string) ([]byte, error)) string {
+// here is the ID of the pod that this runs in, by its container's variables; "" where it is
+// none.
+func here(env func(string) string) string {
 	id := env(podEnv)
-	if id == "" {
-		b, _ := read("/proc/1/environ")
-		for kv := range strings.SplitSeq(string(b), "\x00") {
-			if v, ok := strings.CutPrefix(kv, podEnv+"="); ok {
-				id = v
-			}
-		}
-	}
 	if len(id) > maxID || providers.Text(id, maxID) != id {
 		return ""
 	}

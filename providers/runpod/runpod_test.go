@@ -3,7 +3,6 @@ package runpod
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,15 +13,12 @@ import (
 )
 
 func TestHere(t *testing.T) {
-	none := func(string) ([]byte, error) { return nil, fs.ErrNotExist }
-	first := func(string) ([]byte, error) { return []byte("A=1\x00RUNPOD_POD_ID=abc\x00B=2\x00"), nil }
 	env := func(v string) func(string) string { return func(string) string { return v } }
 	for name, c := range map[string]struct{ got, want string }{
-		"nowhere":                 {here(env(""), none), ""},
-		"in a pod":                {here(env("xyz"), none), "xyz"},
-		"in a pod, as a service":  {here(env(""), first), "abc"},
-		"in something else's pod": {here(env("a\nb"), none), ""},
-		"too long":                {here(env(strings.Repeat("x", 999)), none), ""},
+		"nowhere":                 {here(env("")), ""},
+		"in a pod":                {here(env("xyz")), "xyz"},
+		"in something else's pod": {here(env("a\nb")), ""},
+		"too long":                {here(env(strings.Repeat("x", 999))), ""},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %q, want %q", name, c.got, c.want)

@@ -171,7 +171,7 @@ func (p *Provider) Identity(ctx context.Context) (guard.Identity, error) {
 	if !ok {
 		return guard.Identity{}, fmt.Errorf("%w: the reply does not say whose key that of %s is", guard.ErrBadReply, p.name)
 	}
-	return guard.Identity{ID: id, Strong: true, Self: here(os.Getenv, os.ReadFile)}, nil
+	return guard.Identity{ID: id, Strong: true, Self: here(providers.ContainerEnv(os.Getenv, os.ReadFile))}, nil
 }
 
 // Balance is what is left of the account. The description names `balance` alone; accounts
@@ -203,18 +203,11 @@ const (
 	labelEnv = "VAST_CONTAINERLABEL"
 )
 
-// here is the ID of the instance that this runs in; "" where it is none. A service or a
-// login over SSH may not have the container's variables: its first process does.
-func here(env func(string) string, read func(string) ([]byte, error)) string {
-	found := map[string]string{}
-	b, _ := read("/proc/1/environ")
-	for kv := range strings.SplitSeq(string(b), "\x00") {
-		if k, v, ok := strings.Cut(kv, "="); ok {
-			found[k] = v
-		}
-	}
+// here is the ID of the instance that this runs in, by its container's variables; "" where it
+// is none.
+func here(env func(string) string) string {
 	for _, k := range []string{labelEnv, idEnv} {
-		id := strings.TrimPrefix(cmp.Or(env(k), found[k]), "C.")
+		id := strings.TrimPrefix(env(k), "C.")
 		if id, ok := number(providers.Field(id)); ok {
 			return id
 		}

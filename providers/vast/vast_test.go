@@ -3,7 +3,6 @@ package vast
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,18 +13,13 @@ import (
 )
 
 func TestHere(t *testing.T) {
-	none := func(string) ([]byte, error) { return nil, fs.ErrNotExist }
-	first := func(string) ([]byte, error) {
-		return []byte("A=1\x00VAST_CONTAINERLABEL=C.38\x00B=2\x00"), nil
-	}
 	env := func(of map[string]string) func(string) string { return func(k string) string { return of[k] } }
 	for name, tt := range map[string]struct{ got, want string }{
-		"nowhere":                   {here(env(nil), none), ""},
-		"in an instance":            {here(env(map[string]string{labelEnv: "C.37", idEnv: "37"}), none), "37"},
-		"by its number":             {here(env(map[string]string{idEnv: "37"}), none), "37"},
-		"as a service":              {here(env(nil), first), "38"},
-		"in another sort of thing":  {here(env(map[string]string{idEnv: "4f2a9c"}), none), ""},
-		"with a label of their own": {here(env(map[string]string{labelEnv: "mine"}), none), ""},
+		"nowhere":                   {here(env(nil)), ""},
+		"in an instance":            {here(env(map[string]string{labelEnv: "C.37", idEnv: "37"})), "37"},
+		"by its number":             {here(env(map[string]string{idEnv: "37"})), "37"},
+		"in another sort of thing":  {here(env(map[string]string{idEnv: "4f2a9c"})), ""},
+		"with a label of their own": {here(env(map[string]string{labelEnv: "mine"})), ""},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s: %q, want %q", name, tt.got, tt.want)

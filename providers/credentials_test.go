@@ -1,0 +1,48 @@
+package providers
+
+import (
+	"io/fs"
+	"testing"
+)
+
+// TestContainerEnv: what this process has comes first, and a service still finds what the
+// cloud gave its container.
+func TestContainerEnv(t *testing.T) {
+	own := func(name string) string { return map[string]string{"ID": "own"}[name] }
+	first := func(string) ([]byte, error) { return []byte("A=1\x00ID=first\x00odd\x00LABEL=C=38\x00"), nil }
+	none := func(string) ([]byte, error) { return nil, fs.ErrNotExist }
+	for _, c := range []struct {
+		read func(string) ([]byte, error)
+		name string
+		want string
+	}{
+		{first, "ID", "own"},
+		{first, "LABEL", "C=38"},
+		{first, "odd", ""},
+		{none, "ID", "own"},
+		{none, "LABEL", ""},
+	} {
+		if got := ContainerEnv(own, c.read)(c.name); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestIsEndpoint(t *testing.T) {
+	for text, want := range map[string]bool{
+		"https://api.example.com":       true,
+		"http://127.0.0.1:5000/v1":      true,
+		"":                              false,
+		"api.example.com":               false,
+		"ftp://api.example.com":         false,
+		"https://":                      false,
+		"https://u:p@api.example.com":   false,
+		"https://api.example.com/?q=1":  false,
+		"https://api.example.com/#here": false,
+		"https://api.example.com/%zz":   false,
+	} {
+		if got := IsEndpoint(text); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}
