@@ -75,7 +75,7 @@ func (f Facts) startedAgain() Outcome {
 	case r.Parent.Kind == guard.SpotRequest:
 		lines = append(lines, fmt.Sprintf("The spot request %s started it. A release cancels that first.", r.Parent.ID))
 	case r.Group != "":
-		lines = append(lines, fmt.Sprintf("The group %s started it. To end it for good, take the group down.", r.Group))
+		lines = append(lines, fmt.Sprintf("The group %s started it. A release goes through the group, which then wants one fewer.", r.Group))
 	default:
 		lines = append(lines, "What started it is not visible to guard: it has the same tags, name and size. To end it for good, end what starts it.")
 	}
