@@ -126,7 +126,8 @@ type Resource struct {
 	Created time.Time `json:"created,omitzero"`
 	// Changed is when the provider says the present state began; zero where not told.
 	Changed time.Time `json:"changed,omitzero"`
-	// Ended is how a terminal or stopped state came about, where the provider tells.
+	// Ended is how a terminal or stopped state came about, where the provider tells, or by
+	// a release of ours.
 	Ended How `json:"ended,omitzero"`
 
 	Type     string            `json:"type,omitzero"` // the provider's size name: p4d.24xlarge

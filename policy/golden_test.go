@@ -232,7 +232,8 @@ func parse(t *testing.T, text string) (policy.Rules, policy.Facts) {
 		case "heard":
 			f.Heard = p.time("offset")
 		case "release":
-			f.Release = &guard.Release{State: guard.ReleaseNoticed, NoticedAt: p.time("noticed"), Cause: guard.Cause(p["cause"])}
+			f.Release = &guard.Release{State: guard.ReleaseNoticed, NoticedAt: p.time("noticed"), Cause: guard.Cause(p["cause"]),
+				Action: guard.Action(p["action"]), IntendedAt: p.time("intended")}
 		case "segment":
 			f.Metered.Segments = append(f.Metered.Segments, guard.Segment{State: guard.StateRunning, Rate: rate(t, p["rate"]), From: p.time("from"), To: p.time("to")})
 		case "odd":

@@ -39,7 +39,8 @@ func (f Facts) reclaimsHeld() time.Time {
 }
 
 // reclaimed tells that the provider took back a spot instance that the ledger
-// knew. A thing that was gone before guard first saw it is history, not news.
+// knew. A thing that was gone before guard first saw it is history, not news. One that
+// stops while guard stops it was not taken back, whatever the provider tells.
 func reclaimed(_ Rules, f Facts) Outcome {
 	o := f.Observed
 	if o == nil || o.Resource.ID.Kind != guard.Instance || Foreign(o.Resource, f.Deployment) != "" {
@@ -60,7 +61,7 @@ func reclaimed(_ Rules, f Facts) Outcome {
 			lines = append(lines, fmt.Sprintf("It ended at %s.", f.stamp(at)))
 		}
 		lines = append(lines, "What was only on it is lost.")
-	case o.Gone == nil && o.Resource.State == guard.StateStopped && o.Resource.Ended == guard.ByReclaim:
+	case o.Gone == nil && o.Resource.State == guard.StateStopped && o.Resource.Ended == guard.ByReclaim && !f.stops():
 		if at = o.Resource.Changed; at.IsZero() {
 			at = o.Seen
 		}
@@ -84,6 +85,11 @@ func reclaimed(_ Rules, f Facts) Outcome {
 	}
 	v.Facts = append(v.Facts, guard.Fact{Name: "proof", Value: o.Gone.Proof, Source: "provider", At: o.Gone.ProvenAt})
 	return Outcome{Verdicts: []Verdict{v}, Next: earliest(next, o.Gone.ProvenAt.Add(reclaimedFor))}
+}
+
+// stops reports whether guard is stopping it: the call may have been made.
+func (f Facts) stops() bool {
+	return f.Release != nil && f.Release.Action == guard.ActStop && !f.Release.IntendedAt.IsZero()
 }
 
 // staying is what may outlive the instance.

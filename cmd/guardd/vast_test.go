@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,10 +18,10 @@ import (
 
 // TestVastStory: an instance is destroyed at the end of its lease, with proof, and its volume
 // is told of; another is stopped and costs its disk from then on; a third is outbid, which
-// people hear, and costs its disk too.
+// people hear, and costs its disk too. Vast tells of both in the same words.
 func TestVastStory(t *testing.T) {
 	var s *story
-	c := &vasttest.Cloud{Key: providertest.Secret, User: 4711, Credit: guard.MustMoney("100USD"), Boxes: map[string]vasttest.Box{"103": {Bid: true}},
+	c := &vasttest.Cloud{Key: providertest.Secret, User: 4711, Credit: guard.MustMoney("100USD"), Boxes: map[string]vasttest.Box{"102": {Bid: true}, "103": {Bid: true}},
 		Cloud: &cloudtest.Cloud{Lags: cloudtest.Lags{End: time.Minute}, Clock: func() time.Time {
 			if s == nil {
 				return begins
@@ -56,6 +57,11 @@ accounts:
 	// An hour, until it is seen, and three of its disk.
 	s.is("boxes/103", "stopped, bills yes, spent 3.11 USD")
 	s.heard("boxes/103", "the provider took it back")
+	if slices.ContainsFunc(s.told, func(m guard.Message) bool {
+		return strings.Contains(m.Title, "boxes/102") && strings.Contains(m.Title, "took it back")
+	}) {
+		t.Error("guard's own stop is told of as the provider's")
+	}
 	s.heard("boxes/201 (data)", "left behind")
 	var writes []string
 	for _, call := range c.Calls() {

@@ -81,7 +81,8 @@ func merge(o guard.Observed, known bool, s sighting) (guard.Observed, news) {
 		told = newsBack
 		next.Pending = append(slices.Clone(o.Pending), spend.ChangeTo(fresh, o.Gone.At))
 	case ranUnseen(o, fresh, s):
-		// It ran from when nobody looked until it was stopped again.
+		// It ran from when nobody looked until it was stopped again, not by us.
+		next.Resource.Ended = s.fresh.Ended
 		ran := fresh
 		ran.State, ran.Bills = guard.StateRunning, guard.Unknown
 		next.Pending = add(o.Pending, spend.ChangeTo(ran, later(o.Seen, s.last)))

@@ -287,13 +287,23 @@ func TestRanWhileNobodyLooked(t *testing.T) {
 	})
 	b.once(time.Minute)
 	b.until(10 * time.Minute)
+	ours := b.box("i-1")
+	ours.Resource.Ended = guard.ByRelease
+	b.put(func(tx *store.Tx) error { return tx.Observed.Put(ours) })
+	b.until(20 * time.Minute)
+	if how := b.box("i-1").Resource.Ended; how != guard.ByRelease {
+		t.Errorf("our stop is told of as by %q", how)
+	}
 	b.restart()
 	b.once(time.Hour)
+	if how := b.box("i-1").Resource.Ended; how == guard.ByRelease {
+		t.Error("it ran since our stop, and another's is told of as ours")
+	}
 	p := b.box("i-1").Pending
 	if len(p) != 4 {
 		t.Fatalf("got %+v", p)
 	}
-	if ran := p[2]; ran.State != guard.StateRunning || !ran.At.Equal(b.cloud.At(10*time.Minute).Wall) {
+	if ran := p[2]; ran.State != guard.StateRunning || !ran.At.Equal(b.cloud.At(20*time.Minute).Wall) {
 		t.Errorf("got %+v", ran)
 	}
 	if stop := p[3]; stop.State != guard.StateStopped || !stop.At.Equal(b.cloud.At(40*time.Minute).Wall) {

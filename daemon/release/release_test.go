@@ -289,6 +289,9 @@ func TestStop(t *testing.T) {
 	if l := w.lease("i-1"); l.Status != guard.LeaseStopped || !l.Status.Open() {
 		t.Errorf("lease %s", l.Status)
 	}
+	if o := w.observed("i-1"); o.Resource.Ended != guard.ByRelease {
+		t.Errorf("stopped by %q", o.Resource.Ended)
+	}
 }
 
 // TestNoAccount: what the configuration dropped is blocked and told, and goes on

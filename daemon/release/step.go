@@ -79,6 +79,9 @@ func (l *Loop) move(tx *store.Tx, at guard.Instant, s *scene, was guard.Release,
 		}
 	}
 	out := release.Step(r, in)
+	if out.Release.State == guard.ReleaseDone && r.Action == guard.ActStop && n.Gone == nil {
+		n.Resource.Ended = guard.ByRelease
+	}
 	if known && !reflect.DeepEqual(n, o) {
 		if err := tx.Observed.Put(n); err != nil {
 			return err

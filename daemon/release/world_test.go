@@ -259,6 +259,18 @@ func (w *world) lease(name string) guard.Lease {
 	return l
 }
 
+func (w *world) observed(name string) guard.Observed {
+	w.t.Helper()
+	var o guard.Observed
+	if err := w.ledger.View(w.t.Context(), func(v *store.View) (err error) {
+		o, _, err = v.Observed.Get(id(name).Key())
+		return err
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+	return o
+}
+
 func (w *world) said() []guard.Message {
 	w.t.Helper()
 	var out []guard.Message

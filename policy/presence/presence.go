@@ -120,6 +120,9 @@ func Known(known, fresh guard.Resource) guard.Resource {
 	if fresh.UsesUntold && len(fresh.UsedBy) == 0 {
 		fresh.UsedBy = known.UsedBy
 	}
+	if fresh.State == guard.StateStopped && fresh.Ended != guard.ByPlatform && known.Ended == guard.ByRelease {
+		fresh.Ended = guard.ByRelease // a provider may not tell our stop from its own
+	}
 	return fresh
 }
 

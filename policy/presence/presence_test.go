@@ -340,3 +340,27 @@ func TestWhoNeedsItIsNotForgottenWhileNobodyTells(t *testing.T) {
 		t.Errorf("used again: freed at %v", got)
 	}
 }
+
+// Some providers tell of a stop by a release as of one of their own; one of theirs for
+// another reason, and one after it ran, is not ours.
+func TestOurStopStaysOurs(t *testing.T) {
+	ours := guard.Resource{State: guard.StateStopped, Ended: guard.ByRelease}
+	stopped := func(how guard.How) guard.Resource {
+		return guard.Resource{State: guard.StateStopped, Ended: how}
+	}
+	for _, c := range []struct {
+		known, fresh guard.Resource
+		want         guard.How
+	}{
+		{ours, stopped(guard.ByReclaim), guard.ByRelease},
+		{ours, stopped(""), guard.ByRelease},
+		{guard.Resource{State: guard.StateRunning, Ended: guard.ByRelease}, stopped(guard.ByReclaim), guard.ByRelease},
+		{ours, stopped(guard.ByPlatform), guard.ByPlatform},
+		{ours, guard.Resource{State: guard.StateRunning}, ""},
+		{guard.Resource{State: guard.StateRunning}, stopped(guard.ByReclaim), guard.ByReclaim},
+	} {
+		if got := Known(c.known, c.fresh).Ended; got != c.want {
+			t.Errorf("%s by %q, then %s by %q: got %q, want %q", c.known.State, c.known.Ended, c.fresh.State, c.fresh.Ended, got, c.want)
+		}
+	}
+}
