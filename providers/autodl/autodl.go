@@ -176,22 +176,6 @@ func here(env func(string) string) string {
 	return id
 }
 
-// says puts what was asked for before an error.
-func (p *Provider) says(verb string, id guard.ResourceID, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s %s: %w", verb, id, err)
-}
-
 func (p *Provider) id(scope, id string) guard.ResourceID {
 	return guard.ResourceID{Account: p.name, Kind: guard.Instance, Scope: scope, ID: id}
-}
-
-// clock is the time of a call.
-func clock(ctx context.Context) time.Time {
-	if at, ok := guard.InstantFrom(ctx); ok {
-		return at.Wall.UTC()
-	}
-	return time.Now().UTC()
 }

@@ -20,14 +20,14 @@ const refusedFor = 6 * time.Hour
 // hasNone reports whether the account was told not long ago that deployments are not for it.
 // They want a verified company: one without can have none.
 func (p *Provider) hasNone(ctx context.Context) bool {
-	now := clock(ctx)
+	now := providers.Clock(ctx)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.refused.IsZero() && now.Sub(p.refused).Abs() < refusedFor
 }
 
 func (p *Provider) noDeployments(ctx context.Context) {
-	now := clock(ctx)
+	now := providers.Clock(ctx)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refused = now
@@ -93,7 +93,7 @@ func (p *Provider) containers(ctx context.Context) ([]guard.Resource, error) {
 	}
 	var out []guard.Resource
 	for _, d := range deployments {
-		if d.idle() || over(err) {
+		if d.idle() || providers.EndsAll(err) {
 			continue
 		}
 		id, _ := d.key()

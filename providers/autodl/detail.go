@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"guard"
+	"guard/providers"
 )
 
 const (
@@ -27,7 +28,7 @@ func (p *Provider) detailOf(id string) detail {
 // learn reads the details of instances that are missing, and of those that are old. One that
 // cannot be read leaves the instance as it was known, without a price where none was.
 func (p *Provider) learn(ctx context.Context, instances []instance) {
-	now := clock(ctx)
+	now := providers.Clock(ctx)
 	fresh, old := 0, 0
 	for _, x := range instances {
 		id, _ := x.key()
@@ -43,7 +44,7 @@ func (p *Provider) learn(ctx context.Context, instances []instance) {
 			continue
 		}
 		next, err := p.snapshot(ctx, id)
-		if over(err) {
+		if providers.EndsAll(err) {
 			return
 		}
 		if next.asked, next.good, next.on = now, detailFor, on; err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"guard"
+	"guard/providers"
 )
 
 // bySelf is up to how many Pro instances are each read by ID before they are looked for in a
@@ -54,7 +55,7 @@ func (g *getting) one(ctx context.Context, id guard.ResourceID) guard.Lookup {
 	if err == nil {
 		r, err = g.read(ctx, id)
 	}
-	if over(err) {
+	if providers.EndsAll(err) {
 		g.stop = err
 	}
 	switch {
@@ -63,7 +64,7 @@ func (g *getting) one(ctx context.Context, id guard.ResourceID) guard.Lookup {
 	case isAbsent(err):
 		return guard.Lookup{Verdict: guard.VerdictAbsent}
 	}
-	return guard.Lookup{Verdict: guard.VerdictUnknown, Err: g.p.says("read", id, err)}
+	return guard.Lookup{Verdict: guard.VerdictUnknown, Err: providers.Says("read", id, err)}
 }
 
 func (g *getting) read(ctx context.Context, id guard.ResourceID) (guard.Resource, error) {

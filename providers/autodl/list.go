@@ -44,7 +44,7 @@ func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inven
 		if !wanted(Deployments) || p.hasNone(ctx) {
 			continue
 		}
-		if over(failed) {
+		if providers.EndsAll(failed) {
 			add(Deployments, kind, nil, failed)
 			continue
 		}
@@ -65,7 +65,7 @@ func (p *Provider) instances(ctx context.Context) ([]guard.Resource, error) {
 	if err == nil {
 		p.forget(all)
 	}
-	if !over(err) {
+	if !providers.EndsAll(err) {
 		p.learn(ctx, all)
 	}
 	out := make([]guard.Resource, 0, len(all))

@@ -28,7 +28,7 @@ func (p *Provider) Release(ctx context.Context, id guard.ResourceID, _ providers
 	if isAbsent(err) {
 		return nil
 	}
-	return p.says("release", id, err)
+	return providers.Says("release", id, err)
 }
 
 func (p *Provider) release(ctx context.Context, id guard.ResourceID) error {
@@ -60,7 +60,7 @@ func (p *Provider) release(ctx context.Context, id guard.ResourceID) error {
 // but its end: guard.ErrUnsupported.
 func (p *Provider) Stop(ctx context.Context, id guard.ResourceID) error {
 	if _, _, ok := containerOf(id.ID); ok || id.Kind != guard.Instance {
-		return p.says("stop", id, fmt.Errorf("%w: only Pro instances can be stopped and kept", guard.ErrUnsupported))
+		return providers.Says("stop", id, fmt.Errorf("%w: only Pro instances can be stopped and kept", guard.ErrUnsupported))
 	}
 	err := p.order(ctx, http.MethodPost, named{id.ID}, offPath)
 	if errors.Is(err, guard.ErrInvalid) || errors.Is(err, guard.ErrConflict) {
@@ -69,5 +69,5 @@ func (p *Provider) Stop(ctx context.Context, id guard.ResourceID) error {
 			return nil
 		}
 	}
-	return p.says("stop", id, err)
+	return providers.Says("stop", id, err)
 }

@@ -111,13 +111,6 @@ const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 func isAbsent(err error) bool { return errors.Is(err, guard.ErrNotFound) }
 
-// over reports whether an error ends a listing at once: a wait that was asked for, or that
-// nobody waits any more.
-func over(err error) bool {
-	_, wait := guard.RetryAfter(err)
-	return wait || errors.Is(err, guard.ErrThrottled) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}
-
 // ask reads, whatever the method, and gives the answer's data.
 func (p *Provider) ask(ctx context.Context, method string, query url.Values, in any, path []string) (providers.Field, error) {
 	var r reply

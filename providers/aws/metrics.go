@@ -182,10 +182,7 @@ type gpuMetric struct {
 
 // agentMetrics lists the GPU metrics that CloudWatch got in the last three hours.
 func (p *Provider) agentMetrics(ctx context.Context, region string) (map[string][]gpuMetric, error) {
-	now := time.Now()
-	if at, ok := guard.InstantFrom(ctx); ok {
-		now = at.Wall
-	}
+	now := providers.Clock(ctx)
 	p.watched.mu.Lock()
 	kept, ok := p.watched.agents[region]
 	p.watched.mu.Unlock()
@@ -224,10 +221,7 @@ func (p *Provider) probeMetrics(ctx context.Context) []providers.Check {
 	if p.cloudwatch.Off {
 		return nil
 	}
-	to := time.Now()
-	if at, ok := guard.InstantFrom(ctx); ok {
-		to = at.Wall
-	}
+	to := providers.Clock(ctx)
 	to = to.Truncate(basicPeriod)
 	from := to.Add(-basicPeriod)
 	q := query{namespace: "AWS/EC2", name: cpuPercent, stat: average}

@@ -90,10 +90,7 @@ func (p *Provider) Signals(ctx context.Context, q providers.SignalQuery) []provi
 		}
 		return out
 	}
-	now := time.Now()
-	if at, ok := guard.InstantFrom(ctx); ok {
-		now = at.Wall
-	}
+	now := providers.Clock(ctx)
 	ctx = providers.Read(ctx)
 	errs := p.meet(ctx, q)
 	byRegion := map[string][]*ask{}

@@ -179,22 +179,6 @@ func (p *Provider) project(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("%w: no project is the default one; name one in the configuration", guard.ErrBadReply)
 }
 
-// says puts what was asked for before an error.
-func (p *Provider) says(verb string, id guard.ResourceID, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s %s: %w", verb, id, err)
-}
-
 func (p *Provider) id(kind guard.Kind, id string) guard.ResourceID {
 	return guard.ResourceID{Account: p.name, Kind: kind, Scope: Scope, ID: id}
-}
-
-// clock is the time of a call.
-func clock(ctx context.Context) time.Time {
-	if at, ok := guard.InstantFrom(ctx); ok {
-		return at.Wall.UTC()
-	}
-	return time.Now().UTC()
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"guard"
+	"guard/providers"
 )
 
 // Get implements providers.Provider. Instances are a call for each hundred of them, volumes one
@@ -31,14 +32,14 @@ func (p *Provider) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Loo
 		if err == nil {
 			told, whole, err = p.byID(ctx, batch)
 		}
-		if over(err) {
+		if providers.EndsAll(err) {
 			stop = err
 		}
 		for _, id := range batch {
 			look := p.look(p.id(guard.Instance, id), whole, err)
 			if x, ok := told[id]; ok {
-				p.keep(x, clock(ctx))
-				look = guard.Lookup{Verdict: guard.VerdictFound, Resource: p.instance(x, clock(ctx))}
+				p.keep(x, providers.Clock(ctx))
+				look = guard.Lookup{Verdict: guard.VerdictFound, Resource: p.instance(x, providers.Clock(ctx))}
 			}
 			found[nameOf(p.id(guard.Instance, id))] = look
 		}
@@ -79,7 +80,7 @@ func (p *Provider) look(id guard.ResourceID, whole bool, err error) guard.Lookup
 }
 
 func (p *Provider) unknown(id guard.ResourceID, err error) guard.Lookup {
-	return guard.Lookup{Verdict: guard.VerdictUnknown, Err: p.says("read", id, err)}
+	return guard.Lookup{Verdict: guard.VerdictUnknown, Err: providers.Says("read", id, err)}
 }
 
 // byID reads up to a hundred instances. Whole tells that the answer has no entry that was not

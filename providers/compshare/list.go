@@ -119,12 +119,12 @@ func (p *Provider) instances(ctx context.Context) ([]guard.Resource, error) {
 	if err == nil {
 		p.forget(all)
 	}
-	if !over(err) {
+	if !providers.EndsAll(err) {
 		p.learn(ctx, all)
 	}
 	out := make([]guard.Resource, 0, len(all))
 	for _, x := range all {
-		out = append(out, p.instance(x, clock(ctx)))
+		out = append(out, p.instance(x, providers.Clock(ctx)))
 	}
 	return out, err
 }
@@ -145,7 +145,7 @@ func (p *Provider) quoteOf(id string) quote {
 // learn asks by ID for what listings do not tell. Where that fails what was known stands, as
 // long as the instance is what it was.
 func (p *Provider) learn(ctx context.Context, all []instance) {
-	now := clock(ctx)
+	now := providers.Clock(ctx)
 	var ids []string
 	of := map[string]string{}
 	for _, x := range all {
@@ -157,7 +157,7 @@ func (p *Provider) learn(ctx context.Context, all []instance) {
 	}
 	for batch := range slices.Chunk(ids, pageSize) {
 		told, _, err := p.byID(ctx, batch)
-		if over(err) {
+		if providers.EndsAll(err) {
 			return
 		}
 		for _, id := range batch {

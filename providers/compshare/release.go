@@ -30,7 +30,7 @@ func (p *Provider) Release(ctx context.Context, id guard.ResourceID, _ providers
 	if errors.Is(err, guard.ErrNotFound) {
 		return nil
 	}
-	return p.says("release", id, err)
+	return providers.Says("release", id, err)
 }
 
 // named are the parameters of a call about one instance.
@@ -65,7 +65,7 @@ func (p *Provider) terminate(ctx context.Context, id string) error {
 // Stop stops an instance and keeps its disks. A spot instance cannot be: guard.ErrUnsupported.
 func (p *Provider) Stop(ctx context.Context, id guard.ResourceID) error {
 	if id.Kind != guard.Instance {
-		return p.says("stop", id, fmt.Errorf("%w: only instances can be stopped", guard.ErrUnsupported))
+		return providers.Says("stop", id, fmt.Errorf("%w: only instances can be stopped", guard.ErrUnsupported))
 	}
 	x, err := p.one(ctx, id.ID)
 	switch {
@@ -76,7 +76,7 @@ func (p *Provider) Stop(ctx context.Context, id guard.ResourceID) error {
 	default:
 		err = p.order(ctx, "StopCompShareInstance", x.named(nil))
 	}
-	return p.says("stop", id, err)
+	return providers.Says("stop", id, err)
 }
 
 // deleteDisk deletes a data disk that no instance has mounted.

@@ -30,7 +30,7 @@ func (p *Provider) Signals(ctx context.Context, q providers.SignalQuery) []provi
 			if failed == nil {
 				samples, failed = p.monitor(ctx, region, batch)
 			}
-			if over(failed) {
+			if providers.EndsAll(failed) {
 				err = failed
 			}
 			for _, id := range batch {
@@ -47,7 +47,7 @@ func (p *Provider) Signals(ctx context.Context, q providers.SignalQuery) []provi
 			x.Samples = slices.DeleteFunc(slices.Clone(x.Samples), func(s guard.Sample) bool { return !s.At.After(of.Since) })
 		}
 		if out[i] = x; x.Err != nil {
-			out[i].Err = p.says("read the signals of", of.Resource.ID, x.Err)
+			out[i].Err = providers.Says("read the signals of", of.Resource.ID, x.Err)
 		}
 	}
 	return out
@@ -67,7 +67,7 @@ func (p *Provider) regions(ctx context.Context, q providers.SignalQuery) (map[st
 			return nil, err
 		}
 		for _, x := range told {
-			p.keep(x, clock(ctx))
+			p.keep(x, providers.Clock(ctx))
 		}
 	}
 	out := map[string][]string{}
@@ -116,7 +116,7 @@ func (p *Provider) monitor(ctx context.Context, region string, ids []string) (ma
 		}
 		f.Into(&x)
 		if id, ok := x.ID.ID(maxID); ok && slices.Contains(ids, id) {
-			out[id] = p.quoteOf(id).samples(points(x.Metrics), clock(ctx))
+			out[id] = p.quoteOf(id).samples(points(x.Metrics), providers.Clock(ctx))
 		}
 	}
 	return out, nil

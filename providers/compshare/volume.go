@@ -71,7 +71,7 @@ func (p *Provider) volumes(ctx context.Context) ([]guard.Resource, error) {
 	all, err := p.disks(ctx)
 	var out []guard.Resource
 	for _, x := range all {
-		out = append(out, p.volume(x, clock(ctx)))
+		out = append(out, p.volume(x, providers.Clock(ctx)))
 	}
 	return out, err
 }

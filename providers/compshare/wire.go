@@ -141,13 +141,6 @@ func refusal(body providers.Field) error {
 	}
 }
 
-// over reports whether an error ends a listing at once: a wait that was asked for, or that
-// nobody waits any more.
-func over(err error) bool {
-	_, wait := guard.RetryAfter(err)
-	return wait || errors.Is(err, guard.ErrThrottled) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}
-
 // unix is a time in seconds since 1970, of this century; zero for anything else, and for 0.
 func unix(f providers.Field) time.Time {
 	n, ok := f.Count(4_102_444_800) // 2100

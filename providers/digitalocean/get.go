@@ -73,7 +73,7 @@ func (g *getting) one(ctx context.Context, id guard.ResourceID) guard.Lookup {
 		return guard.Lookup{Verdict: guard.VerdictFound, Resource: r}
 	case isAbsent(err):
 		return guard.Lookup{Verdict: guard.VerdictAbsent}
-	case over(err):
+	case providers.EndsAll(err):
 		g.stop = err
 	}
 	return guard.Lookup{Verdict: guard.VerdictUnknown, Err: fmt.Errorf("read %s: %w", id, err)}

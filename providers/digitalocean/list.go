@@ -37,7 +37,7 @@ func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inven
 			res.Resources, res.Err = p.all(ctx, kind)
 		}
 		if res.Err != nil {
-			if stop == nil && over(res.Err) {
+			if stop == nil && providers.EndsAll(res.Err) {
 				stop = res.Err
 			}
 			res.Err = fmt.Errorf("list the %s of %s: %w", plural(kind), p.name, res.Err)

@@ -121,13 +121,6 @@ func written(err error) error {
 
 func isAbsent(err error) bool { return errors.Is(err, guard.ErrNotFound) }
 
-// over reports whether an error ends a reading at once: a wait that was asked for, or that
-// nobody waits any more.
-func over(err error) bool {
-	_, wait := guard.RetryAfter(err)
-	return wait || errors.Is(err, guard.ErrThrottled) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}
-
 // read reads one reply.
 func (p *Provider) read(ctx context.Context, path string, query url.Values) (map[string]providers.Field, error) {
 	if len(query) > 0 {

@@ -76,10 +76,10 @@ func (g *getting) one(ctx context.Context, id guard.ResourceID) guard.Lookup {
 		return guard.Lookup{Verdict: guard.VerdictFound, Resource: r}
 	case isAbsent(err):
 		return guard.Lookup{Verdict: guard.VerdictAbsent}
-	case over(err):
+	case providers.EndsAll(err):
 		g.stop = err
 	}
-	return guard.Lookup{Verdict: guard.VerdictUnknown, Err: says("read", id, err)}
+	return guard.Lookup{Verdict: guard.VerdictUnknown, Err: providers.Says("read", id, err)}
 }
 
 func (g *getting) find(ctx context.Context, id guard.ResourceID) (guard.Resource, error) {

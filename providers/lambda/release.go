@@ -31,7 +31,7 @@ func (p *Provider) Release(ctx context.Context, id guard.ResourceID, _ providers
 	if isAbsent(err) {
 		return nil
 	}
-	return says("release", id, err)
+	return providers.Says("release", id, err)
 }
 
 // end makes a call that ends one thing. The reply has to name it among what is ended: by

@@ -58,13 +58,6 @@ func kindOf(status int, body []byte) error {
 
 func isAbsent(err error) bool { return errors.Is(err, guard.ErrNotFound) }
 
-// over reports whether an error ends a reading at once: a wait that was asked for, or that
-// nobody waits any more.
-func over(err error) bool {
-	_, wait := guard.RetryAfter(err)
-	return wait || errors.Is(err, guard.ErrThrottled) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}
-
 // data reads what a reply is about.
 func (p *Provider) data(ctx context.Context, path ...string) (providers.Field, error) {
 	var reply struct {
@@ -117,12 +110,4 @@ func (p *Provider) readInstance(ctx context.Context, id string) (instance, error
 		return instance{}, fmt.Errorf("%w: the answer is about another thing", guard.ErrBadReply)
 	}
 	return x, nil
-}
-
-// says puts what was asked for before an error.
-func says(verb string, id guard.ResourceID, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s %s: %w", verb, id, err)
 }

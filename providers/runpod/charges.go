@@ -67,7 +67,7 @@ func (r record) key() (string, bool) {
 // Charges implements providers.Biller: five calls for each week since then.
 func (p *Provider) Charges(ctx context.Context, since time.Time) ([]guard.Charge, error) {
 	ctx = providers.Read(ctx)
-	now := clock(ctx)
+	now := providers.Clock(ctx)
 	from := since.UTC()
 	if earliest := now.Add(-furthest); from.Before(earliest) {
 		from = earliest

@@ -52,7 +52,7 @@ type getting struct {
 // many answers for the pods that a listing has.
 func (g *getting) many(ctx context.Context, ids map[string]bool) {
 	all, err := g.allPods(ctx)
-	if over(err) {
+	if providers.EndsAll(err) {
 		g.stop = err
 	}
 	for _, x := range all {
@@ -68,7 +68,7 @@ func (g *getting) one(ctx context.Context, id guard.ResourceID) guard.Lookup {
 		return unknown(id, g.stop)
 	}
 	r, err := g.read(ctx, id)
-	if over(err) {
+	if providers.EndsAll(err) {
 		g.stop = err
 	}
 	if isAbsent(err) {

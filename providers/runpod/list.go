@@ -3,7 +3,6 @@ package runpod
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -79,13 +78,6 @@ func (l *listing) allEndpoints(ctx context.Context) ([]serverlessEndpoint, error
 	})
 }
 
-// over reports whether an error ends a listing at once: a wait that was asked for, or that
-// nobody waits any more.
-func over(err error) bool {
-	_, wait := guard.RetryAfter(err)
-	return wait || errors.Is(err, guard.ErrThrottled) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}
-
 // instances gives what was read, and the first error.
 func (l *listing) instances(ctx context.Context) ([]guard.Resource, error) {
 	p := l.p
@@ -110,7 +102,7 @@ func (l *listing) instances(ctx context.Context) ([]guard.Resource, error) {
 		clusters, failed := l.clusters(ctx, nodes)
 		out, err = append(out, clusters...), cmp.Or(err, failed)
 	}
-	if over(err) {
+	if providers.EndsAll(err) {
 		return out, err
 	}
 	endpoints, failed := l.allEndpoints(ctx)

@@ -114,7 +114,7 @@ func (p *Provider) memory(gpu string) guard.Gauge {
 // learn reads the catalogue where it is missing or old. Where it cannot be read the old
 // one stands, and what is not in it has no price.
 func (p *Provider) learn(ctx context.Context) {
-	now := clock(ctx)
+	now := providers.Clock(ctx)
 	p.mu.Lock()
 	fresh := p.catalogue.good > 0 && now.Sub(p.catalogue.asked).Abs() < p.catalogue.good
 	p.mu.Unlock()
@@ -160,12 +160,4 @@ func (p *Provider) listed(gpu, of string) guard.Rate {
 		r.Source, r.Unit = "catalogue", "gpu"
 	}
 	return r
-}
-
-// clock is the time of a call.
-func clock(ctx context.Context) time.Time {
-	if at, ok := guard.InstantFrom(ctx); ok {
-		return at.Wall.UTC()
-	}
-	return time.Now().UTC()
 }

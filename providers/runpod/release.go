@@ -16,7 +16,7 @@ import (
 func (p *Provider) Release(ctx context.Context, id guard.ResourceID, _ providers.ReleaseOptions) error {
 	path, err := route(id)
 	if err != nil {
-		return p.says("release", id, err)
+		return providers.Says("release", id, err)
 	}
 	err = p.send(ctx, http.MethodDelete, nil, path...)
 	if isAbsent(err) {
@@ -25,7 +25,7 @@ func (p *Provider) Release(ctx context.Context, id guard.ResourceID, _ providers
 	if errors.Is(err, guard.ErrConflict) && path[0] == podsPath {
 		err = p.conflict(ctx, id, err, guard.StateGone)
 	}
-	return p.says("release", id, err)
+	return providers.Says("release", id, err)
 }
 
 // Stop stops a pod, which keeps its volume disk, or takes an endpoint's workers down to
@@ -44,7 +44,7 @@ func (p *Provider) Stop(ctx context.Context, id guard.ResourceID) error {
 	default:
 		err = fmt.Errorf("%w: RunPod cannot stop it, only delete it", guard.ErrUnsupported)
 	}
-	return p.says("stop", id, err)
+	return providers.Says("stop", id, err)
 }
 
 // conflict says what a refusal with no more than "conflict" comes of, by one read: the
@@ -72,7 +72,7 @@ func (p *Provider) Protection(ctx context.Context, id guard.ResourceID) (provide
 	case guard.VerdictFound:
 		return providers.Protection{Release: look.Resource.ReleaseProtected, Stop: look.Resource.StopProtected}, nil
 	case guard.VerdictAbsent:
-		return providers.Protection{}, p.says("read the protection of", id, guard.ErrNotFound)
+		return providers.Protection{}, providers.Says("read the protection of", id, guard.ErrNotFound)
 	}
 	return providers.Protection{}, look.Err
 }
@@ -87,5 +87,5 @@ func (p *Provider) Unprotect(ctx context.Context, id guard.ResourceID) error {
 	default:
 		err = fmt.Errorf("%w: only pods have a lock", guard.ErrUnsupported)
 	}
-	return p.says("unprotect", id, err)
+	return providers.Says("unprotect", id, err)
 }

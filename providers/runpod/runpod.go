@@ -191,11 +191,3 @@ func here(env func(string) string) string {
 	}
 	return id
 }
-
-// says puts what was asked for before an error.
-func (p *Provider) says(verb string, id guard.ResourceID, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s %s: %w", verb, id, err)
-}

@@ -177,7 +177,7 @@ func (p *Provider) muster(ctx context.Context, endpoints []serverlessEndpoint) (
 		default:
 			failed = fmt.Errorf("read the workers of %s: %w", endpointPrefix+id, err)
 		}
-		if over(failed) {
+		if providers.EndsAll(failed) {
 			break
 		}
 	}

@@ -32,11 +32,11 @@ func (p *Provider) Signals(ctx context.Context, q providers.SignalQuery) []provi
 		return out
 	}
 	h := p.lastHeld()
-	if h.samples == nil || clock(ctx).Sub(h.at).Abs() > heldFor || !h.newer(q) {
+	if h.samples == nil || providers.Clock(ctx).Sub(h.at).Abs() > heldFor || !h.newer(q) {
 		pods, err := (&listing{p: p}).allPods(providers.Read(ctx))
 		if err != nil {
 			for i, of := range q.Of {
-				out[i].Err = p.says("read the signals of", of.Resource.ID, err)
+				out[i].Err = providers.Says("read the signals of", of.Resource.ID, err)
 			}
 			return out
 		}
@@ -68,7 +68,7 @@ func (h held) newer(q providers.SignalQuery) bool {
 
 // hold keeps what pods tell of their work at the time of the call.
 func (p *Provider) hold(ctx context.Context, pods []pod) held {
-	h := held{at: clock(ctx), samples: map[string]guard.Sample{}}
+	h := held{at: providers.Clock(ctx), samples: map[string]guard.Sample{}}
 	apart := h.at.Sub(p.lastHeld().at)
 	if apart <= 0 || apart > farApart {
 		apart = pollEvery

@@ -53,7 +53,7 @@ func (r record) span() (from, to time.Time) {
 // contracts.
 func (p *Provider) Charges(ctx context.Context, since time.Time) ([]guard.Charge, error) {
 	ctx = providers.Read(ctx)
-	now := clock(ctx)
+	now := providers.Clock(ctx)
 	from := since.UTC()
 	if earliest := now.Add(-furthest); from.Before(earliest) {
 		from = earliest

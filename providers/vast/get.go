@@ -2,7 +2,6 @@ package vast
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -51,17 +50,10 @@ type getting struct {
 	stop error                   // after which nothing is asked any more
 }
 
-// over reports whether an error ends all asking: a wait that was asked for, or that nobody
-// waits any more.
-func over(err error) bool {
-	_, wait := guard.RetryAfter(err)
-	return wait || errors.Is(err, guard.ErrThrottled) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}
-
 // many answers for the instances that a listing has.
 func (g *getting) many(ctx context.Context, ids map[string]bool) {
 	all, err := g.instances(ctx)
-	if over(err) {
+	if providers.EndsAll(err) {
 		g.stop = err
 	}
 	for _, x := range all {
@@ -82,11 +74,11 @@ func (g *getting) one(ctx context.Context, id guard.ResourceID) guard.Lookup {
 		if isAbsent(err) {
 			return guard.Lookup{Verdict: guard.VerdictAbsent}
 		}
-		if over(err) {
+		if providers.EndsAll(err) {
 			g.stop = err
 		}
 	}
-	return guard.Lookup{Verdict: guard.VerdictUnknown, Err: says("read", id, err)}
+	return guard.Lookup{Verdict: guard.VerdictUnknown, Err: providers.Says("read", id, err)}
 }
 
 func (g *getting) read(ctx context.Context, id guard.ResourceID) (guard.Resource, error) {

@@ -20,7 +20,7 @@ func (p *Provider) Release(ctx context.Context, id guard.ResourceID, _ providers
 	if isAbsent(err) {
 		return nil
 	}
-	return says("release", id, err)
+	return providers.Says("release", id, err)
 }
 
 func (p *Provider) end(ctx context.Context, id guard.ResourceID) error {
@@ -68,5 +68,5 @@ func (p *Provider) Stop(ctx context.Context, id guard.ResourceID) error {
 	default:
 		err = p.send(ctx, http.MethodPut, map[string]string{"state": halts}, "api", "v0", "instances", id.ID)
 	}
-	return says("stop", id, err)
+	return providers.Says("stop", id, err)
 }

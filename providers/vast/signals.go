@@ -32,10 +32,10 @@ func (p *Provider) Signals(ctx context.Context, q providers.SignalQuery) []provi
 		return out
 	}
 	h := p.lastHeld()
-	if h.samples == nil || clock(ctx).Sub(h.at).Abs() > heldFor || !h.newer(q) {
+	if h.samples == nil || providers.Clock(ctx).Sub(h.at).Abs() > heldFor || !h.newer(q) {
 		if _, err := (&listing{p: p}).instances(providers.Read(ctx)); err != nil {
 			for i, of := range q.Of {
-				out[i].Err = says("read the signals of", of.Resource.ID, err)
+				out[i].Err = providers.Says("read the signals of", of.Resource.ID, err)
 			}
 			return out
 		}
@@ -67,7 +67,7 @@ func (h held) newer(q providers.SignalQuery) bool {
 
 // hold keeps what instances tell of their work at the time of the call.
 func (p *Provider) hold(ctx context.Context, all []instance) {
-	h := held{at: clock(ctx), samples: map[string]guard.Sample{}}
+	h := held{at: providers.Clock(ctx), samples: map[string]guard.Sample{}}
 	apart := h.at.Sub(p.lastHeld().at)
 	if apart <= 0 || apart > farApart {
 		apart = pollEvery

@@ -215,22 +215,6 @@ func here(env func(string) string) string {
 	return ""
 }
 
-// clock is the time of a call.
-func clock(ctx context.Context) time.Time {
-	if at, ok := guard.InstantFrom(ctx); ok {
-		return at.Wall.UTC()
-	}
-	return time.Now().UTC()
-}
-
-// says puts what was asked for before an error.
-func says(verb string, id guard.ResourceID, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s %s: %w", verb, id, err)
-}
-
 func (p *Provider) id(kind guard.Kind, id string) guard.ResourceID {
 	return guard.ResourceID{Account: p.name, Kind: kind, Scope: Scope, ID: id}
 }

@@ -63,10 +63,7 @@ func (s *Scraper) GoString() string { return s.String() }
 // targets. Where one of several targets fails, its numbers are unknown.
 func (s *Scraper) Signals(ctx context.Context, q providers.SignalQuery) []providers.Signals {
 	out := make([]providers.Signals, len(q.Of))
-	now := time.Now()
-	if at, ok := guard.InstantFrom(ctx); ok {
-		now = at.Wall
-	}
+	now := providers.Clock(ctx)
 	var all errgroup.Group
 	all.SetLimit(scrapesAtOnce)
 	for i, of := range q.Of {

@@ -97,10 +97,7 @@ func (s *Server) Signals(ctx context.Context, q providers.SignalQuery) []provide
 // window is what is asked for: from the last sample that an instance has, for rates
 // begin at it, to the last moment that is all there.
 func (s *Server) window(ctx context.Context, q providers.SignalQuery) (from, to time.Time) {
-	now := time.Now()
-	if at, ok := guard.InstantFrom(ctx); ok {
-		now = at.Wall
-	}
+	now := providers.Clock(ctx)
 	to = now.UTC().Add(-settled).Truncate(s.cfg.Interval)
 	from = to
 	s.mu.Lock()

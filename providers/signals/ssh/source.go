@@ -52,10 +52,7 @@ func New(cfg Config) (*Source, error) {
 // host. Where the program of the GPUs fails, the sample tells the rest.
 func (s *Source) Signals(ctx context.Context, q providers.SignalQuery) []providers.Signals {
 	out := make([]providers.Signals, len(q.Of))
-	now := time.Now()
-	if at, ok := guard.InstantFrom(ctx); ok {
-		now = at.Wall
-	}
+	now := providers.Clock(ctx)
 	var all errgroup.Group
 	all.SetLimit(atOnce)
 	for i, of := range q.Of {
