@@ -16,57 +16,28 @@ const bySelf = 4
 // what it is stands in the listing, one call for each hundred. That it is not there is for the
 // read by ID alone to say. A container is one call, and two where it is gone.
 func (p *Provider) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup {
-	g := &getting{p: p, done: map[string]guard.Lookup{}}
-	pros := map[string]bool{}
-	for _, id := range ids {
-		if _, _, ok := containerOf(id.ID); id.Kind == guard.Instance && !ok {
-			pros[id.ID] = true
-		}
-	}
-	g.many = len(pros) > bySelf
-	out := make([]guard.Lookup, len(ids))
-	for i, id := range ids {
-		look, known := g.done[id.Key()]
-		if !known {
-			look = g.one(ctx, id)
-			g.done[id.Key()] = look
-		}
-		look.ID = id
-		out[i] = look
-	}
-	return out
+	g := &getting{p: p, many: providers.CountIDs(ids, isPro) > bySelf}
+	return providers.GetEach(ids, nil, nil, func(id guard.ResourceID) (guard.Resource, error) {
+		return g.read(ctx, id)
+	})
+}
+
+func isPro(id guard.ResourceID) bool {
+	_, _, ok := containerOf(id.ID)
+	return id.Kind == guard.Instance && !ok
 }
 
 // getting is one Get.
 type getting struct {
 	p    *Provider
 	many bool
-	done map[string]guard.Lookup // by the key of the ID
-	stop error                   // after which nothing is asked any more
 
 	listed  bool
 	all     map[string]instance
 	listErr error
 }
 
-// one reads one thing by its ID.
-func (g *getting) one(ctx context.Context, id guard.ResourceID) guard.Lookup {
-	r, err := guard.Resource{}, g.stop
-	if err == nil {
-		r, err = g.read(ctx, id)
-	}
-	if providers.EndsAll(err) {
-		g.stop = err
-	}
-	switch {
-	case err == nil:
-		return guard.Lookup{Verdict: guard.VerdictFound, Resource: r}
-	case isAbsent(err):
-		return guard.Lookup{Verdict: guard.VerdictAbsent}
-	}
-	return guard.Lookup{Verdict: guard.VerdictUnknown, Err: providers.Says("read", id, err)}
-}
-
+// read reads one thing by its ID.
 func (g *getting) read(ctx context.Context, id guard.ResourceID) (guard.Resource, error) {
 	if id.Kind != guard.Instance {
 		return guard.Resource{}, fmt.Errorf("%w: AutoDL has no %s", guard.ErrUnsupported, id.Kind)

@@ -19,29 +19,15 @@ const pageSize = 100
 // Instances are a call for each hundred, and one for each hundred of those whose price is not
 // known, or has not been asked for in ten minutes. Volumes are one call.
 func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inventory, error) {
-	var clock providers.ServerTime
-	ctx = providers.CollectServerTime(ctx, &clock)
-	var inv providers.Inventory
-	for _, kind := range q.Kinds {
-		if len(q.Scopes) > 0 && !slices.Contains(q.Scopes, Scope) {
-			break // there is no other
-		}
-		res := providers.ScopeResult{Scope: Scope, Kind: kind}
+	return providers.ListScope(ctx, q, p.name, Scope, func(ctx context.Context, kind guard.Kind) ([]guard.Resource, error) {
 		switch kind {
 		case guard.Instance:
-			res.Resources, res.Err = p.instances(ctx)
+			return p.instances(ctx)
 		case guard.Volume:
-			res.Resources, res.Err = p.volumes(ctx)
-		default:
-			res.Err = guard.ErrUnsupported
+			return p.volumes(ctx)
 		}
-		if res.Err != nil {
-			res.Err = fmt.Errorf("list the %ss of %s: %w", kind, p.name, res.Err)
-		}
-		inv.Results = append(inv.Results, res)
-	}
-	inv.ServerTime = clock.Time()
-	return inv, nil
+		return nil, guard.ErrUnsupported
+	}), nil
 }
 
 // page is an answer with instances.

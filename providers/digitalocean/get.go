@@ -18,67 +18,20 @@ const bySelf = 4
 // things are a call each, an image that is a droplet's snapshot two.
 func (p *Provider) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup {
 	ctx = providers.Read(ctx)
-	g := &getting{p: p, done: map[string]guard.Lookup{}}
-	droplets := map[string]bool{}
-	for _, id := range ids {
-		if id.Kind == guard.Instance {
-			droplets[id.ID] = true
+	var listed []guard.Resource
+	var stop error
+	if providers.CountIDs(ids, providers.IsInstance) > bySelf {
+		listed, stop = p.droplets(ctx)
+		if errors.Is(stop, guard.ErrBadReply) {
+			stop = nil // else so many calls one by one would fail, too
 		}
 	}
-	if len(droplets) > bySelf {
-		g.many(ctx, droplets)
-	}
-	out := make([]guard.Lookup, len(ids))
-	for i, id := range ids {
-		look, known := g.done[id.Key()]
-		if !known {
-			look = g.one(ctx, id)
-			g.done[id.Key()] = look
-		}
-		look.ID = id
-		out[i] = look
-	}
-	return out
-}
-
-// getting is one Get.
-type getting struct {
-	p    *Provider
-	done map[string]guard.Lookup // by the key of the ID
-	stop error                   // after which nothing is asked any more
-}
-
-// many answers for the droplets that the listings have.
-func (g *getting) many(ctx context.Context, ids map[string]bool) {
-	all, err := g.p.droplets(ctx)
-	if err != nil && !errors.Is(err, guard.ErrBadReply) {
-		g.stop = err // so many calls one by one would fail, too
-	}
-	for _, r := range all {
-		if ids[r.ID.ID] {
-			g.done[r.ID.Key()] = guard.Lookup{Verdict: guard.VerdictFound, Resource: r}
-		}
-	}
+	return providers.GetEach(ids, listed, stop, func(id guard.ResourceID) (guard.Resource, error) {
+		return p.one(ctx, id)
+	})
 }
 
 // one reads one thing by its ID.
-func (g *getting) one(ctx context.Context, id guard.ResourceID) guard.Lookup {
-	err := g.stop
-	var r guard.Resource
-	if err == nil {
-		r, err = g.p.one(ctx, id)
-	}
-	switch {
-	case err == nil:
-		return guard.Lookup{Verdict: guard.VerdictFound, Resource: r}
-	case isAbsent(err):
-		return guard.Lookup{Verdict: guard.VerdictAbsent}
-	case providers.EndsAll(err):
-		g.stop = err
-	}
-	return guard.Lookup{Verdict: guard.VerdictUnknown, Err: fmt.Errorf("read %s: %w", id, err)}
-}
-
 func (p *Provider) one(ctx context.Context, id guard.ResourceID) (guard.Resource, error) {
 	if !shaped(id) {
 		return guard.Resource{}, odd(id)

@@ -3,9 +3,7 @@ package digitalocean
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
-	"slices"
 
 	"guard"
 	"guard/providers"
@@ -24,35 +22,7 @@ const (
 // (addresses); for other kinds the result is guard.ErrUnsupported. Droplets and images are
 // two lists each, the others one, and each list a call for every 200 entries.
 func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inventory, error) {
-	var clock providers.ServerTime
-	ctx = providers.CollectServerTime(providers.Read(ctx), &clock)
-	var inv providers.Inventory
-	var stop error
-	for _, kind := range q.Kinds {
-		if len(q.Scopes) > 0 && !slices.Contains(q.Scopes, Scope) {
-			break // there is no other
-		}
-		res := providers.ScopeResult{Scope: Scope, Kind: kind}
-		if res.Err = stop; stop == nil {
-			res.Resources, res.Err = p.all(ctx, kind)
-		}
-		if res.Err != nil {
-			if stop == nil && providers.EndsAll(res.Err) {
-				stop = res.Err
-			}
-			res.Err = fmt.Errorf("list the %s of %s: %w", plural(kind), p.name, res.Err)
-		}
-		inv.Results = append(inv.Results, res)
-	}
-	inv.ServerTime = clock.Time()
-	return inv, nil
-}
-
-func plural(kind guard.Kind) string {
-	if kind == guard.Address {
-		return "addresses"
-	}
-	return string(kind) + "s"
+	return providers.ListScope(ctx, q, p.name, Scope, p.all), nil
 }
 
 func (p *Provider) all(ctx context.Context, kind guard.Kind) ([]guard.Resource, error) {

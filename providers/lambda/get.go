@@ -19,69 +19,28 @@ const bySelf = 2
 // are absent where a list of all has them not.
 func (p *Provider) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup {
 	ctx = providers.Read(ctx)
-	g := &getting{listing: listing{p: p}, done: map[string]guard.Lookup{}}
-	instances := map[string]bool{}
-	for _, id := range ids {
-		if id.Kind == guard.Instance {
-			instances[id.ID] = true
+	g := &getting{listing: listing{p: p}}
+	var listed []guard.Resource
+	var stop error
+	if providers.CountIDs(ids, providers.IsInstance) > bySelf {
+		listed, stop = g.instances(ctx)
+		if errors.Is(stop, guard.ErrBadReply) {
+			stop = nil // else so many calls one by one would fail, too
 		}
 	}
-	if len(instances) > bySelf {
-		g.many(ctx, instances)
-	}
-	out := make([]guard.Lookup, len(ids))
-	for i, id := range ids {
-		look, known := g.done[id.Key()]
-		if !known {
-			look = g.one(ctx, id)
-			g.done[id.Key()] = look
-		}
-		look.ID = id
-		out[i] = look
-	}
-	return out
+	return providers.GetEach(ids, listed, stop, func(id guard.ResourceID) (guard.Resource, error) {
+		return g.find(ctx, id)
+	})
 }
 
 // getting is one Get.
 type getting struct {
 	listing
 
-	done map[string]guard.Lookup // by the key of the ID
-	stop error                   // after which nothing is asked any more
-	fs   *[]guard.Resource       // all file systems, once they have been read
+	fs *[]guard.Resource // all file systems, once they have been read
 }
 
-// many answers for the instances that a listing has.
-func (g *getting) many(ctx context.Context, ids map[string]bool) {
-	all, err := g.instances(ctx)
-	if err != nil && !errors.Is(err, guard.ErrBadReply) {
-		g.stop = err // so many calls one by one would fail, too
-	}
-	for _, r := range all {
-		if ids[r.ID.ID] {
-			g.done[r.ID.Key()] = guard.Lookup{Verdict: guard.VerdictFound, Resource: r}
-		}
-	}
-}
-
-// one reads one thing by its ID.
-func (g *getting) one(ctx context.Context, id guard.ResourceID) guard.Lookup {
-	err := g.stop
-	var r guard.Resource
-	if err == nil {
-		r, err = g.find(ctx, id)
-	}
-	switch {
-	case err == nil:
-		return guard.Lookup{Verdict: guard.VerdictFound, Resource: r}
-	case isAbsent(err):
-		return guard.Lookup{Verdict: guard.VerdictAbsent}
-	case providers.EndsAll(err):
-		g.stop = err
-	}
-	return guard.Lookup{Verdict: guard.VerdictUnknown, Err: providers.Says("read", id, err)}
-}
-
+// find reads one thing by its ID.
 func (g *getting) find(ctx context.Context, id guard.ResourceID) (guard.Resource, error) {
 	switch id.Kind {
 	case guard.Instance:

@@ -3,7 +3,6 @@ package lambda
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"guard"
 	"guard/providers"
@@ -13,30 +12,16 @@ import (
 // guard.ErrUnsupported. It is one call for instances, and for file systems, of which the
 // instances tell what mounts them, two; or two for both.
 func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inventory, error) {
-	var clock providers.ServerTime
-	ctx = providers.CollectServerTime(providers.Read(ctx), &clock)
 	l := &listing{p: p}
-	var inv providers.Inventory
-	for _, kind := range q.Kinds {
-		if len(q.Scopes) > 0 && !slices.Contains(q.Scopes, Scope) {
-			break // there is no other
-		}
-		res := providers.ScopeResult{Scope: Scope, Kind: kind}
+	return providers.ListScope(ctx, q, p.name, Scope, func(ctx context.Context, kind guard.Kind) ([]guard.Resource, error) {
 		switch kind {
 		case guard.Instance:
-			res.Resources, res.Err = l.instances(ctx)
+			return l.instances(ctx)
 		case guard.Filesystem:
-			res.Resources, res.Err = l.fileSystems(ctx)
-		default:
-			res.Err = guard.ErrUnsupported
+			return l.fileSystems(ctx)
 		}
-		if res.Err != nil {
-			res.Err = fmt.Errorf("list the %ss of %s: %w", kind, p.name, res.Err)
-		}
-		inv.Results = append(inv.Results, res)
-	}
-	inv.ServerTime = clock.Time()
-	return inv, nil
+		return nil, guard.ErrUnsupported
+	}), nil
 }
 
 // listing is what one call to the adapter has read: the list of instances once.

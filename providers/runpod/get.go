@@ -18,85 +18,37 @@ const bySelf = 4
 // a network volume one, and two for all of them: what mounts them.
 func (p *Provider) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup {
 	ctx = providers.Read(ctx)
-	g := &getting{listing: listing{p: p}, done: map[string]guard.Lookup{}}
-	pods := map[string]bool{}
-	for _, id := range ids {
-		if path, err := route(id); err == nil && path[0] == podsPath {
-			pods[id.ID] = true
+	l := &listing{p: p}
+	var listed []guard.Resource
+	var stop error
+	if providers.CountIDs(ids, isPod) > bySelf {
+		pods, err := l.allPods(ctx)
+		for _, x := range pods {
+			if x.clusterID() == "" {
+				listed = append(listed, p.pod(x))
+			}
+		}
+		if providers.EndsAll(err) {
+			stop = err
 		}
 	}
-	if len(pods) > bySelf {
-		g.many(ctx, pods)
-	}
-	out := make([]guard.Lookup, len(ids))
-	for i, id := range ids {
-		look, known := g.done[id.Key()]
-		if !known {
-			look = g.one(ctx, id)
-			g.done[id.Key()] = look
-		}
-		look.ID = id
-		out[i] = look
-	}
-	return out
+	return providers.GetEach(ids, listed, stop, func(id guard.ResourceID) (guard.Resource, error) {
+		return l.read(ctx, id)
+	})
 }
 
-// getting is one Get.
-type getting struct {
-	listing
-
-	done map[string]guard.Lookup // by the key of the ID
-	stop error                   // after which nothing is asked any more
+func isPod(id guard.ResourceID) bool {
+	path, err := route(id)
+	return err == nil && path[0] == podsPath
 }
 
-// many answers for the pods that a listing has.
-func (g *getting) many(ctx context.Context, ids map[string]bool) {
-	all, err := g.allPods(ctx)
-	if providers.EndsAll(err) {
-		g.stop = err
-	}
-	for _, x := range all {
-		if id, _ := x.key(); ids[id] {
-			g.done[g.p.id(guard.Instance, id).Key()] = g.found(g.p.standalone(x))
-		}
-	}
-}
-
-// one reads one thing by its ID.
-func (g *getting) one(ctx context.Context, id guard.ResourceID) guard.Lookup {
-	if g.stop != nil {
-		return unknown(id, g.stop)
-	}
-	r, err := g.read(ctx, id)
-	if providers.EndsAll(err) {
-		g.stop = err
-	}
-	if isAbsent(err) {
-		return guard.Lookup{Verdict: guard.VerdictAbsent}
-	}
-	if err != nil {
-		return unknown(id, err)
-	}
-	return g.found(r, nil)
-}
-
-func (g *getting) found(r guard.Resource, err error) guard.Lookup {
-	if err != nil {
-		return unknown(r.ID, err)
-	}
-	return guard.Lookup{Verdict: guard.VerdictFound, Resource: r}
-}
-
-func unknown(id guard.ResourceID, err error) guard.Lookup {
-	return guard.Lookup{Verdict: guard.VerdictUnknown, Err: fmt.Errorf("read %s: %w", id, err)}
-}
-
-func (g *getting) read(ctx context.Context, id guard.ResourceID) (guard.Resource, error) {
+// read reads one thing by its ID.
+func (l *listing) read(ctx context.Context, id guard.ResourceID) (guard.Resource, error) {
 	path, err := route(id)
 	if err != nil {
 		return guard.Resource{}, err
 	}
-	p, name := g.p, path[1]
+	p, name := l.p, path[1]
 	switch path[0] {
 	case clustersPath:
 		x, err := get[cluster](ctx, p, path...)
@@ -125,7 +77,7 @@ func (g *getting) read(ctx context.Context, id guard.ResourceID) (guard.Resource
 		if err = named(err, x, name); err != nil {
 			return guard.Resource{}, err
 		}
-		users, err := g.users(ctx)
+		users, err := l.users(ctx)
 		if isAbsent(err) {
 			err = fmt.Errorf("%w: what mounts it is not found", guard.ErrBadReply)
 		}

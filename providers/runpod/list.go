@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"slices"
 
 	"guard"
 	"guard/providers"
@@ -17,30 +16,16 @@ import (
 // Instances are a call for all pods, one for all endpoints, one for all clusters where a
 // pod is a node, and one for each endpoint's workers, of at most ten endpoints at a time.
 func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inventory, error) {
-	var clock providers.ServerTime
-	ctx = providers.CollectServerTime(providers.Read(ctx), &clock)
 	l := &listing{p: p}
-	var inv providers.Inventory
-	for _, kind := range q.Kinds {
-		if len(q.Scopes) > 0 && !slices.Contains(q.Scopes, Scope) {
-			break // there is no other
-		}
-		res := providers.ScopeResult{Scope: Scope, Kind: kind}
+	return providers.ListScope(ctx, q, p.name, Scope, func(ctx context.Context, kind guard.Kind) ([]guard.Resource, error) {
 		switch kind {
 		case guard.Instance:
-			res.Resources, res.Err = l.instances(ctx)
+			return l.instances(ctx)
 		case guard.Filesystem:
-			res.Resources, res.Err = l.volumes(ctx)
-		default:
-			res.Err = guard.ErrUnsupported
+			return l.volumes(ctx)
 		}
-		if res.Err != nil {
-			res.Err = fmt.Errorf("list the %ss of %s: %w", kind, p.name, res.Err)
-		}
-		inv.Results = append(inv.Results, res)
-	}
-	inv.ServerTime = clock.Time()
-	return inv, nil
+		return nil, guard.ErrUnsupported
+	}), nil
 }
 
 // listing is what one call to the adapter has read: each list once.

@@ -76,7 +76,7 @@ type Provider struct {
 	self      string // the instance that guard runs on, once that is known
 	catalogue catalogue
 	crews     map[string]crew // the workers of each endpoint, as last read
-	held      held
+	held      providers.Held
 }
 
 var (

@@ -2,98 +2,43 @@ package runpod
 
 import (
 	"context"
-	"time"
 
 	"guard"
 	"guard/providers"
 )
 
-const (
-	// heldFor is how old the last listing may be to answer from.
-	heldFor = 90 * time.Second
-	// A reading stands for the time since the one before it. Of the first, and after a
-	// long pause, that is what polls are apart where nothing else is configured.
-	farApart  = 15 * time.Minute
-	pollEvery = time.Minute
-)
-
-// held is what the pods of the last listing told of their work.
-type held struct {
-	at      time.Time
-	samples map[string]guard.Sample // by the instance's ID
-}
-
 // Signals gives what RunPod told of each instance in its last listing, which is read again
 // only where that is old or known already: the listing of a poll tells both, and one call
 // is enough. It is instants, of pods that run. Serverless workers tell nothing.
 func (p *Provider) Signals(ctx context.Context, q providers.SignalQuery) []providers.Signals {
-	out := make([]providers.Signals, len(q.Of))
-	if len(q.Of) == 0 {
-		return out
-	}
-	h := p.lastHeld()
-	if h.samples == nil || providers.Clock(ctx).Sub(h.at).Abs() > heldFor || !h.newer(q) {
-		pods, err := (&listing{p: p}).allPods(providers.Read(ctx))
-		if err != nil {
-			for i, of := range q.Of {
-				out[i].Err = providers.Says("read the signals of", of.Resource.ID, err)
-			}
-			return out
+	return p.held.Signals(ctx, q, func(ctx context.Context) error {
+		pods, err := (&listing{p: p}).allPods(ctx)
+		if err == nil {
+			p.hold(ctx, pods)
 		}
-		h = p.hold(ctx, pods)
-	}
-	for i, of := range q.Of {
-		if s, ok := h.samples[of.Resource.ID.ID]; ok && s.At.After(of.Since) {
-			out[i].Samples = []guard.Sample{s}
-		}
-	}
-	return out
-}
-
-func (p *Provider) lastHeld() held {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.held
-}
-
-// newer reports whether there is something in it that nobody was told yet.
-func (h held) newer(q providers.SignalQuery) bool {
-	for _, of := range q.Of {
-		if h.at.After(of.Since) {
-			return true
-		}
-	}
-	return false
+		return err
+	})
 }
 
 // hold keeps what pods tell of their work at the time of the call.
-func (p *Provider) hold(ctx context.Context, pods []pod) held {
-	h := held{at: providers.Clock(ctx), samples: map[string]guard.Sample{}}
-	apart := h.at.Sub(p.lastHeld().at)
-	if apart <= 0 || apart > farApart {
-		apart = pollEvery
-	}
+func (p *Provider) hold(ctx context.Context, pods []pod) {
+	samples := map[string]guard.Sample{}
 	for _, x := range pods {
 		s, ok := p.sample(x)
 		if !ok {
 			continue
 		}
-		s.At, s.Interval = h.at, apart
 		id, _ := x.key()
 		c := x.clusterID()
 		if c == "" {
-			h.samples[id] = s
+			samples[id] = s
 			continue
 		}
 		// A cluster works where any of its nodes does.
-		all := h.samples[c]
-		s.GPUs, s.Boot = append(all.GPUs, s.GPUs...), ""
-		h.samples[c] = s
+		s.GPUs, s.Boot = append(samples[c].GPUs, s.GPUs...), ""
+		samples[c] = s
 	}
-	p.mu.Lock()
-	p.held = h
-	p.mu.Unlock()
-	return h
+	p.held.Hold(providers.Clock(ctx), samples)
 }
 
 // sample is what a pod tells of its work; false where it tells nothing. memoryUtil is a

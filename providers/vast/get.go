@@ -19,81 +19,37 @@ const bySelf = 4
 // one call for all: they cannot be read by themselves.
 func (p *Provider) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup {
 	ctx = providers.Read(ctx)
-	g := &getting{listing: listing{p: p}, done: map[string]guard.Lookup{}}
-	instances := map[string]bool{}
-	for _, id := range ids {
-		if id.Kind == guard.Instance {
-			instances[id.ID] = true
-		}
-	}
-	if len(instances) > bySelf {
-		g.many(ctx, instances)
-	}
-	out := make([]guard.Lookup, len(ids))
-	for i, id := range ids {
-		look, known := g.done[id.Key()]
-		if !known {
-			look = g.one(ctx, id)
-			g.done[id.Key()] = look
-		}
-		look.ID = id
-		out[i] = look
-	}
-	return out
-}
-
-// getting is one Get.
-type getting struct {
-	listing
-
-	done map[string]guard.Lookup // by the key of the ID
-	stop error                   // after which nothing is asked any more
-}
-
-// many answers for the instances that a listing has.
-func (g *getting) many(ctx context.Context, ids map[string]bool) {
-	all, err := g.instances(ctx)
-	if providers.EndsAll(err) {
-		g.stop = err
-	}
-	for _, x := range all {
-		if id, _ := x.key(); ids[id] {
-			g.done[g.p.id(guard.Instance, id).Key()] = guard.Lookup{Verdict: guard.VerdictFound, Resource: g.p.instance(x)}
-		}
-	}
-}
-
-// one reads one thing.
-func (g *getting) one(ctx context.Context, id guard.ResourceID) guard.Lookup {
-	err := g.stop
-	if err == nil {
-		var r guard.Resource
-		if r, err = g.read(ctx, id); err == nil {
-			return guard.Lookup{Verdict: guard.VerdictFound, Resource: r}
-		}
-		if isAbsent(err) {
-			return guard.Lookup{Verdict: guard.VerdictAbsent}
+	l := &listing{p: p}
+	var listed []guard.Resource
+	var stop error
+	if providers.CountIDs(ids, providers.IsInstance) > bySelf {
+		all, err := l.instances(ctx)
+		for _, x := range all {
+			listed = append(listed, p.instance(x))
 		}
 		if providers.EndsAll(err) {
-			g.stop = err
+			stop = err
 		}
 	}
-	return guard.Lookup{Verdict: guard.VerdictUnknown, Err: providers.Says("read", id, err)}
+	return providers.GetEach(ids, listed, stop, func(id guard.ResourceID) (guard.Resource, error) {
+		return l.read(ctx, id)
+	})
 }
 
-func (g *getting) read(ctx context.Context, id guard.ResourceID) (guard.Resource, error) {
+// read reads one thing by its ID.
+func (l *listing) read(ctx context.Context, id guard.ResourceID) (guard.Resource, error) {
 	switch {
 	case id.Kind != guard.Instance && id.Kind != guard.Volume:
 		return guard.Resource{}, fmt.Errorf("%w: Vast has no %s", guard.ErrUnsupported, id.Kind)
 	case !digits.MatchString(id.ID):
 		return guard.Resource{}, fmt.Errorf("%w: an ID of Vast is a number", guard.ErrInvalid)
 	case id.Kind == guard.Instance:
-		x, err := g.instance(ctx, id.ID)
-		return g.p.instance(x), err
+		x, err := l.instance(ctx, id.ID)
+		return l.p.instance(x), err
 	}
-	all, err := g.volumes(ctx)
+	all, err := l.volumes(ctx)
 	if i := slices.IndexFunc(all, func(x volume) bool { return string(x.ID) == id.ID }); i >= 0 {
-		return g.p.volume(all[i]), nil
+		return l.p.volume(all[i]), nil
 	}
 	if err == nil {
 		err = guard.ErrNotFound
@@ -103,13 +59,13 @@ func (g *getting) read(ctx context.Context, id guard.ResourceID) (guard.Resource
 
 // instance reads one instance; guard.ErrNotFound where both it and a complete listing tell
 // of none.
-func (g *getting) instance(ctx context.Context, id string) (instance, error) {
+func (l *listing) instance(ctx context.Context, id string) (instance, error) {
 	var reply struct {
 		Success  providers.Field `json:"success"`
 		Error    providers.Field `json:"error"`
 		Instance providers.Field `json:"instances"` // it is one, all the same
 	}
-	if err := g.p.api.Get(ctx, &reply, nil, "api", "v0", "instances", id); err != nil {
+	if err := l.p.api.Get(ctx, &reply, nil, "api", "v0", "instances", id); err != nil {
 		return instance{}, err
 	}
 	if err := refusal(reply.Success, reply.Error); err != nil {
@@ -117,7 +73,7 @@ func (g *getting) instance(ctx context.Context, id string) (instance, error) {
 	}
 	switch string(reply.Instance) {
 	case "null", "{}", "[]":
-		return g.unlessListed(ctx, id)
+		return l.unlessListed(ctx, id)
 	}
 	var x instance
 	reply.Instance.Into(&x)
@@ -130,8 +86,8 @@ func (g *getting) instance(ctx context.Context, id string) (instance, error) {
 	return x, nil
 }
 
-func (g *getting) unlessListed(ctx context.Context, id string) (instance, error) {
-	all, err := g.instances(ctx)
+func (l *listing) unlessListed(ctx context.Context, id string) (instance, error) {
+	all, err := l.instances(ctx)
 	if i := slices.IndexFunc(all, func(x instance) bool { return string(x.ID) == id }); i >= 0 {
 		return all[i], nil
 	}

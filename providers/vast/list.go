@@ -2,9 +2,7 @@ package vast
 
 import (
 	"context"
-	"fmt"
 	"net/url"
-	"slices"
 	"strconv"
 
 	"guard"
@@ -17,39 +15,27 @@ const pageSize = 25
 // List reads instances, of which 25 are a call, and volumes, which are one. For other kinds
 // the result is guard.ErrUnsupported.
 func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inventory, error) {
-	var clock providers.ServerTime
 	l := &listing{p: p}
-	ctx = providers.CollectServerTime(providers.Read(ctx), &clock)
-	var inv providers.Inventory
-	for _, kind := range q.Kinds {
-		if len(q.Scopes) > 0 && !slices.Contains(q.Scopes, Scope) {
-			break // there is no other
-		}
-		res := providers.ScopeResult{Scope: Scope, Kind: kind}
+	return providers.ListScope(ctx, q, p.name, Scope, func(ctx context.Context, kind guard.Kind) ([]guard.Resource, error) {
 		switch kind {
 		case guard.Instance:
-			var all []instance
-			all, res.Err = l.instances(ctx)
+			all, err := l.instances(ctx)
+			out := make([]guard.Resource, 0, len(all))
 			for _, x := range all {
-				res.Resources = append(res.Resources, p.instance(x))
+				out = append(out, p.instance(x))
 			}
-			settle(res.Resources)
+			settle(out)
+			return out, err
 		case guard.Volume:
-			var all []volume
-			all, res.Err = l.volumes(ctx)
+			all, err := l.volumes(ctx)
+			out := make([]guard.Resource, 0, len(all))
 			for _, x := range all {
-				res.Resources = append(res.Resources, p.volume(x))
+				out = append(out, p.volume(x))
 			}
-		default:
-			res.Err = guard.ErrUnsupported
+			return out, err
 		}
-		if res.Err != nil {
-			res.Err = fmt.Errorf("list the %ss of %s: %w", kind, p.name, res.Err)
-		}
-		inv.Results = append(inv.Results, res)
-	}
-	inv.ServerTime = clock.Time()
-	return inv, nil
+		return nil, guard.ErrUnsupported
+	}), nil
 }
 
 // listing is what one call to the adapter has read: each list once.

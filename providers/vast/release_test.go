@@ -104,7 +104,7 @@ func TestErrors(t *testing.T) {
 			w.WriteHeader(tt.status)
 			_, _ = w.Write([]byte(tt.body))
 		}))
-		if _, err := (&getting{listing: listing{p: p}}).instance(at(t), "1"); !errors.Is(err, tt.want) {
+		if _, err := (&listing{p: p}).instance(at(t), "1"); !errors.Is(err, tt.want) {
 			t.Errorf("%d %s: %v, want %v", tt.status, tt.body, err, tt.want)
 		}
 	}

@@ -26,7 +26,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"guard"
@@ -69,9 +68,7 @@ type Provider struct {
 	name string
 	book *prices.Book
 	api  providers.API
-
-	mu   sync.Mutex
-	held held
+	held providers.Held
 }
 
 var (

@@ -1,0 +1,98 @@
+package providers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"guard"
+)
+
+// ListScope is the List of an account that has one scope. read gives what there is of a kind,
+// or what was read of it and the error, guard.ErrUnsupported for a kind that the provider does
+// not have. After an error that ends all (EndsAll) it is not called any more.
+func ListScope(ctx context.Context, q Query, account, scope string, read func(context.Context, guard.Kind) ([]guard.Resource, error)) Inventory {
+	var inv Inventory
+	if len(q.Scopes) > 0 && !slices.Contains(q.Scopes, scope) {
+		return inv // there is no other
+	}
+	var clock ServerTime
+	var stop error
+	ctx = CollectServerTime(Read(ctx), &clock)
+	for _, kind := range q.Kinds {
+		res := ScopeResult{Scope: scope, Kind: kind, Err: stop}
+		if stop == nil {
+			res.Resources, res.Err = read(ctx, kind)
+		}
+		if EndsAll(res.Err) {
+			stop = res.Err
+		}
+		if res.Err != nil {
+			res.Err = fmt.Errorf("list the %s of %s: %w", plural(kind), account, res.Err)
+		}
+		inv.Results = append(inv.Results, res)
+	}
+	inv.ServerTime = clock.Time()
+	return inv
+}
+
+func plural(kind guard.Kind) string {
+	if kind == guard.Address {
+		return "addresses"
+	}
+	return string(kind) + "s"
+}
+
+// GetEach answers a Get with one read after another: of each thing once, however often it is
+// asked for, and of none that a listing has. read gives guard.ErrNotFound for what is not
+// there. After stop, or an error that ends all (EndsAll), it is not called any more: what is
+// left is unknown, by that error.
+func GetEach(ids []guard.ResourceID, listed []guard.Resource, stop error, read func(guard.ResourceID) (guard.Resource, error)) []guard.Lookup {
+	done := map[string]guard.Lookup{} // by the key of the ID
+	for _, r := range listed {
+		done[r.ID.Key()] = guard.Lookup{Verdict: guard.VerdictFound, Resource: r}
+	}
+	out := make([]guard.Lookup, len(ids))
+	for i, id := range ids {
+		look, known := done[id.Key()]
+		if !known {
+			r, err := guard.Resource{}, stop
+			if err == nil {
+				r, err = read(id)
+			}
+			if EndsAll(err) {
+				stop = err
+			}
+			look = lookup(id, r, err)
+			done[id.Key()] = look
+		}
+		look.ID = id
+		out[i] = look
+	}
+	return out
+}
+
+func lookup(id guard.ResourceID, r guard.Resource, err error) guard.Lookup {
+	switch {
+	case err == nil:
+		return guard.Lookup{Verdict: guard.VerdictFound, Resource: r}
+	case errors.Is(err, guard.ErrNotFound):
+		return guard.Lookup{Verdict: guard.VerdictAbsent}
+	}
+	return guard.Lookup{Verdict: guard.VerdictUnknown, Err: Says("read", id, err)}
+}
+
+// CountIDs is how many different IDs there are of those that is holds for.
+func CountIDs(ids []guard.ResourceID, is func(guard.ResourceID) bool) int {
+	seen := map[string]bool{}
+	for _, id := range ids {
+		if is(id) {
+			seen[id.Key()] = true
+		}
+	}
+	return len(seen)
+}
+
+// IsInstance reports whether an ID is an instance's.
+func IsInstance(id guard.ResourceID) bool { return id.Kind == guard.Instance }
