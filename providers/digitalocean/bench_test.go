@@ -1,8 +1,6 @@
 package digitalocean
 
 import (
-	"io"
-	"net/http"
 	"testing"
 
 	"guard"
@@ -10,32 +8,6 @@ import (
 	"guard/providers/providertest"
 	"guard/providers/providertest/cloudtest"
 )
-
-// recorded answers each request as it was answered the first time.
-type recorded struct {
-	next   http.RoundTripper
-	bodies map[string]canned
-	calls  int
-}
-
-func (x *recorded) RoundTrip(r *http.Request) (*http.Response, error) {
-	x.calls++
-	body, ok := x.bodies[r.URL.String()]
-	if !ok {
-		resp, err := x.next.RoundTrip(r)
-		if err != nil {
-			return nil, err
-		}
-		defer resp.Body.Close()
-		b, err := io.ReadAll(resp.Body)
-		if err != nil {
-			return nil, err
-		}
-		body = canned(b)
-		x.bodies[r.URL.String()] = body
-	}
-	return body.RoundTrip(r)
-}
 
 // BenchmarkPoll is a poll of 500 droplets, half of them with GPUs, without what the network
 // and the server take.
@@ -46,15 +18,15 @@ func BenchmarkPoll(b *testing.B) {
 		x.GPUs = i % 2
 		boxes = append(boxes, x)
 	}
-	server := &recorded{next: cloudtest.In(digitaloceantest.Of(providertest.World{Instances: boxes})), bodies: map[string]canned{}}
+	server := cloudtest.Record(cloudtest.In(digitaloceantest.Of(providertest.World{Instances: boxes})))
 	p := adapter(b, "ocean", server, guard.NewSecret(providertest.Secret))
 	listed(b, p, guard.Instance)
-	server.calls = 0
+	server.Calls = 0
 	b.ReportAllocs()
 	for b.Loop() {
 		if got := listed(b, p, guard.Instance); len(got) != 500 {
 			b.Fatalf("%d droplets", len(got))
 		}
 	}
-	b.ReportMetric(float64(server.calls)/float64(b.N), "calls/op")
+	b.ReportMetric(float64(server.Calls)/float64(b.N), "calls/op")
 }

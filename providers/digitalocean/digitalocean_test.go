@@ -10,6 +10,7 @@ import (
 
 	"guard"
 	"guard/providers/providertest"
+	"guard/providers/providertest/cloudtest"
 )
 
 func TestIdentity(t *testing.T) {
@@ -23,7 +24,7 @@ func TestIdentity(t *testing.T) {
 		`{"account":[]}`:                                          "",
 		`{}`:                                                      "",
 	} {
-		id, err := adapter(t, "ocean", canned(body), guard.NewSecret("k")).Identity(at(t))
+		id, err := adapter(t, "ocean", cloudtest.Canned(body), guard.NewSecret("k")).Identity(at(t))
 		if id.ID != want || want == "" && !errors.Is(err, guard.ErrBadReply) || want != "" && (err != nil || !id.Strong) {
 			t.Errorf("%s: %+v, %v, want %q", body, id, err, want)
 		}
@@ -59,12 +60,12 @@ func TestHere(t *testing.T) {
 
 func TestBalance(t *testing.T) {
 	for owed, want := range map[string]string{`"23.44"`: "-23.44 USD", `"-200.00"`: "200.00 USD", `"0.00"`: "0.00 USD", `23.44`: "", `""`: "", `"many"`: "", `null`: ""} {
-		b, err := adapter(t, "ocean", canned(`{"month_to_date_balance":`+owed+`,"generated_at":"2026-03-10T11:00:00Z"}`), guard.NewSecret("k")).Balance(at(t))
+		b, err := adapter(t, "ocean", cloudtest.Canned(`{"month_to_date_balance":`+owed+`,"generated_at":"2026-03-10T11:00:00Z"}`), guard.NewSecret("k")).Balance(at(t))
 		if want == "" && !errors.Is(err, guard.ErrBadReply) || want != "" && (err != nil || b.Amount.String() != want || !b.At.Equal(noon.Wall.Add(-time.Hour))) {
 			t.Errorf("%s: %+v, %v, want %q", owed, b, err, want)
 		}
 	}
-	p, err := New(Options{Name: "ocean", Config: Config{Token: guard.NewSecret("k")}, Base: canned(`{"month_to_date_balance":"23.44"}`)})
+	p, err := New(Options{Name: "ocean", Config: Config{Token: guard.NewSecret("k")}, Base: cloudtest.Canned(`{"month_to_date_balance":"23.44"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,21 +2,13 @@ package digitalocean
 
 import (
 	"encoding/json"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
 	"guard"
 	"guard/providers"
+	"guard/providers/providertest/cloudtest"
 )
-
-// canned answers every request with one body.
-type canned string
-
-func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(c))), ContentLength: int64(len(c)), Request: r}, nil
-}
 
 // FuzzReplies: whatever a reply holds, nothing panics, no price is below or at zero, no
 // droplet is free, nothing is absent with status 200, and a list without a list in it is
@@ -32,7 +24,7 @@ func FuzzReplies(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		p := adapter(t, "fuzz", canned(body), guard.NewSecret("k"))
+		p := adapter(t, "fuzz", cloudtest.Canned(body), guard.NewSecret("k"))
 		var whole map[string]json.RawMessage
 		_ = json.Unmarshal([]byte(body), &whole) // or nothing is told
 		inv, err := p.List(at(t), providers.Query{Kinds: kinds})

@@ -11,6 +11,7 @@ import (
 	"guard/providers/digitalocean/digitaloceantest"
 	"guard/providers/prices"
 	"guard/providers/providertest"
+	"guard/providers/providertest/cloudtest"
 )
 
 func TestPrices(t *testing.T) {
@@ -104,7 +105,7 @@ func TestPages(t *testing.T) {
 type pager struct{ pages []string }
 
 func (x *pager) RoundTrip(r *http.Request) (*http.Response, error) {
-	body := canned(x.pages[0])
+	body := cloudtest.Canned(x.pages[0])
 	if len(x.pages) > 1 {
 		x.pages = x.pages[1:]
 	}

@@ -30,7 +30,7 @@ func BenchmarkPoll(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	p := adapter(b, "gpus", canned(body), guard.NewSecret(providertest.Secret))
+	p := adapter(b, "gpus", cloudtest.Canned(body), guard.NewSecret(providertest.Secret))
 	b.ReportAllocs()
 	for b.Loop() {
 		if got := listed(b, p, guard.Instance); len(got) != 500 {

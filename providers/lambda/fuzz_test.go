@@ -2,21 +2,12 @@ package lambda
 
 import (
 	"encoding/json"
-	"io"
-	"net/http"
-	"strings"
 	"testing"
 
 	"guard"
 	"guard/providers"
+	"guard/providers/providertest/cloudtest"
 )
-
-// canned answers every request with one body.
-type canned string
-
-func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(c))), ContentLength: int64(len(c)), Request: r}, nil
-}
 
 // FuzzReplies: whatever a reply holds, nothing panics, no price is below or at zero,
 // nothing that lives is free of charge for a word that nobody knows, nothing is absent
@@ -32,7 +23,7 @@ func FuzzReplies(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		p := adapter(t, "fuzz", canned(body), guard.NewSecret("k"))
+		p := adapter(t, "fuzz", cloudtest.Canned(body), guard.NewSecret("k"))
 		var whole struct{ Data []json.RawMessage }
 		empty := json.Unmarshal([]byte(body), &whole) == nil && whole.Data != nil && len(whole.Data) == 0
 		inv, err := p.List(at(t), providers.Query{Kinds: []guard.Kind{guard.Instance, guard.Filesystem}})

@@ -2,21 +2,12 @@ package runpod
 
 import (
 	"encoding/json"
-	"io"
-	"net/http"
-	"strings"
 	"testing"
 
 	"guard"
 	"guard/providers"
+	"guard/providers/providertest/cloudtest"
 )
-
-// canned answers every request with one body.
-type canned string
-
-func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(c))), ContentLength: int64(len(c)), Request: r}, nil
-}
 
 // FuzzReplies: whatever a reply holds, nothing panics, no price is below zero, nothing
 // that lives is free of charge for a word that nobody knows, and a list without a list in
@@ -33,7 +24,7 @@ func FuzzReplies(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		p := adapter(t, "fuzz", canned(body), guard.NewSecret("k"))
+		p := adapter(t, "fuzz", cloudtest.Canned(body), guard.NewSecret("k"))
 		inv, err := p.List(at(t), providers.Query{Kinds: []guard.Kind{guard.Instance, guard.Filesystem}})
 		if err != nil {
 			t.Fatal(err)

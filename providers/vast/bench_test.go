@@ -2,8 +2,6 @@ package vast
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"testing"
 
 	"guard"
@@ -12,32 +10,6 @@ import (
 	"guard/providers/providertest/cloudtest"
 	"guard/providers/vast/vasttest"
 )
-
-// recorded answers each request as it was answered the first time.
-type recorded struct {
-	next   http.RoundTripper
-	bodies map[string]canned
-	calls  int
-}
-
-func (x *recorded) RoundTrip(r *http.Request) (*http.Response, error) {
-	x.calls++
-	body, ok := x.bodies[r.URL.String()]
-	if !ok {
-		resp, err := x.next.RoundTrip(r)
-		if err != nil {
-			return nil, err
-		}
-		defer resp.Body.Close()
-		b, err := io.ReadAll(resp.Body)
-		if err != nil {
-			return nil, err
-		}
-		body = canned(b)
-		x.bodies[r.URL.String()] = body
-	}
-	return body.RoundTrip(r)
-}
 
 // BenchmarkPoll is a poll of 500 instances and the reading of their signals, without what
 // the network and the server take. 20 calls are the least: a page has 25.
@@ -50,10 +22,10 @@ func BenchmarkPoll(b *testing.B) {
 	for _, x := range boxes {
 		c.Boxes[x.ID] = vasttest.Box{Util: &util}
 	}
-	server := &recorded{next: cloudtest.In(c), bodies: map[string]canned{}}
+	server := cloudtest.Record(cloudtest.In(c))
 	p := adapter(b, "boxes", server, guard.NewSecret(providertest.Secret))
 	listed(b, p, guard.Instance)
-	server.calls = 0
+	server.Calls = 0
 	b.ReportAllocs()
 	for b.Loop() {
 		var q providers.SignalQuery
@@ -64,5 +36,5 @@ func BenchmarkPoll(b *testing.B) {
 			b.Fatalf("%d answers", len(got))
 		}
 	}
-	b.ReportMetric(float64(server.calls)/float64(b.N), "calls/op")
+	b.ReportMetric(float64(server.Calls)/float64(b.N), "calls/op")
 }

@@ -59,7 +59,7 @@ func TestRefusalsWithStatus200(t *testing.T) {
 		`{"success":null}`: guard.ErrBadReply,
 		`{}`:               guard.ErrBadReply,
 	} {
-		p := adapter(t, "boxes", canned(body), guard.NewSecret("k"))
+		p := adapter(t, "boxes", cloudtest.Canned(body), guard.NewSecret("k"))
 		id := p.id(guard.Instance, "1")
 		release, stop, look := p.Release(at(t), id, providers.ReleaseOptions{}), p.Stop(at(t), id), p.Get(at(t), id)[0]
 		inv, _ := p.List(at(t), providers.Query{Kinds: []guard.Kind{guard.Instance}})
@@ -73,7 +73,7 @@ func TestRefusalsWithStatus200(t *testing.T) {
 			t.Errorf("answered %s: %v, %s", body, release, look.Verdict)
 		}
 	}
-	p := adapter(t, "boxes", canned(`{"success":false,"error":"not_found"}`), guard.NewSecret("k"))
+	p := adapter(t, "boxes", cloudtest.Canned(`{"success":false,"error":"not_found"}`), guard.NewSecret("k"))
 	if err := p.Release(at(t), p.id(guard.Instance, "1"), providers.ReleaseOptions{}); err != nil {
 		t.Errorf("what is not found: %v", err)
 	}

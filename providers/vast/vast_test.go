@@ -10,6 +10,7 @@ import (
 
 	"guard"
 	"guard/providers/providertest"
+	"guard/providers/providertest/cloudtest"
 )
 
 func TestHere(t *testing.T) {
@@ -36,7 +37,7 @@ func TestIdentity(t *testing.T) {
 		t.Errorf("%+v, %v", id, err)
 	}
 	for _, body := range []string{`{"id":0}`, `{"id":"4711"}`, `{"id":1.5}`, `{"success":false,"error":"not_found"}`} {
-		if id, err := adapter(t, "a", canned(body), guard.NewSecret("k")).Identity(at(t)); !errors.Is(err, guard.ErrBadReply) {
+		if id, err := adapter(t, "a", cloudtest.Canned(body), guard.NewSecret("k")).Identity(at(t)); !errors.Is(err, guard.ErrBadReply) {
 			t.Errorf("%s: %+v, %v", body, id, err)
 		}
 	}
@@ -60,7 +61,7 @@ func TestBalance(t *testing.T) {
 		`{"id":1}`:                           "",
 		`{"success":false,"error":"no_way"}`: "",
 	} {
-		b, err := adapter(t, "a", canned(body), guard.NewSecret("k")).Balance(at(t))
+		b, err := adapter(t, "a", cloudtest.Canned(body), guard.NewSecret("k")).Balance(at(t))
 		if (want == "") != (err != nil) || err == nil && b.Amount.String() != want {
 			t.Errorf("%s: %s, %v; want %q", body, b.Amount, err, want)
 		}
