@@ -20,12 +20,7 @@ import (
 func TestAutoDLStory(t *testing.T) {
 	var s *story
 	c := &autodltest.Cloud{Token: providertest.Secret, Pro: map[string]autodltest.Instance{}, Assets: "100000",
-		Cloud: &cloudtest.Cloud{StopFirst: true, Lags: cloudtest.Lags{Stop: 20 * time.Second}, Clock: func() time.Time {
-			if s == nil {
-				return begins
-			}
-			return s.at.Wall
-		}}}
+		Cloud: &cloudtest.Cloud{StopFirst: true, Lags: cloudtest.Lags{Stop: 20 * time.Second}, Clock: func() time.Time { return s.now() }}}
 	for _, id := range []string{"pro-train", "pro-parked"} {
 		c.Create(providertest.Thing{ID: id, Name: id, GPUs: 1, Price: guard.MustMoney("2CNY")})
 	}

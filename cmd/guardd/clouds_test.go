@@ -35,6 +35,14 @@ type story struct {
 // begins is when a story does.
 var begins = time.Date(2026, 3, 6, 9, 0, 0, 0, time.UTC)
 
+// now is the time in the story, which may not have been told yet.
+func (s *story) now() time.Time {
+	if s == nil {
+		return begins
+	}
+	return s.at.Wall
+}
+
 // tell starts a daemon over a configuration, whose accounts are made by make.
 func tell(t *testing.T, config string, make func(a configs.Account) (providers.Provider, error)) *story {
 	t.Helper()

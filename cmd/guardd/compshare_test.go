@@ -20,15 +20,9 @@ import (
 // of; one that is paid for by the month is only watched.
 func TestCompShareStory(t *testing.T) {
 	var s *story
-	now := func() time.Time {
-		if s == nil {
-			return begins
-		}
-		return s.at.Wall
-	}
 	c := &compsharetest.Cloud{PublicKey: compsharetest.PublicKey, PrivateKey: providertest.Secret, Locked: map[string]bool{},
 		Instances: map[string]compsharetest.Instance{"uhost-month": {Charge: "Month", Expires: begins.AddDate(0, 0, 10)}},
-		Cloud:     &cloudtest.Cloud{StopFirst: true, Lags: cloudtest.Lags{Stop: 20 * time.Second}, Clock: now}}
+		Cloud:     &cloudtest.Cloud{StopFirst: true, Lags: cloudtest.Lags{Stop: 20 * time.Second}, Clock: func() time.Time { return s.now() }}}
 	c.Create(providertest.Thing{ID: "uhost-train", Name: "train", GPUs: 1, Price: guard.MustMoney("2CNY")})
 	c.Create(providertest.Thing{ID: "uhost-month", Name: "month", GPUs: 1, Price: guard.MustMoney("1068CNY")})
 	c.Create(providertest.Thing{Kind: guard.Volume, ID: "udisk-data", Name: "data", AttachedTo: "uhost-train"})

@@ -20,12 +20,7 @@ import (
 func TestDigitalOceanStory(t *testing.T) {
 	var s *story
 	c := digitaloceantest.Of(providertest.World{})
-	c.Cloud = &cloudtest.Cloud{Lags: cloudtest.Lags{End: time.Minute}, Clock: func() time.Time {
-		if s == nil {
-			return begins
-		}
-		return s.at.Wall
-	}}
+	c.Cloud = &cloudtest.Cloud{Lags: cloudtest.Lags{End: time.Minute}, Clock: func() time.Time { return s.now() }}
 	for _, id := range []string{"3164001", "3164002"} {
 		c.Create(providertest.Thing{ID: id, Name: "box", GPUs: 1, Price: guard.MustMoney("6USD")})
 	}

@@ -90,12 +90,7 @@ func TestExamplePlugin(t *testing.T) {
 		t.Fatal(err)
 	}
 	var s *story
-	c := &cloudtest.Cloud{Lags: cloudtest.Lags{End: time.Minute}, Clock: func() time.Time {
-		if s == nil {
-			return begins
-		}
-		return s.at.Wall
-	}}
+	c := &cloudtest.Cloud{Lags: cloudtest.Lags{End: time.Minute}, Clock: func() time.Time { return s.now() }}
 	c.Create(providertest.Thing{ID: "m-1", Name: "train", GPUs: 2})
 	c.Create(providertest.Thing{ID: "m-2", Name: "other", GPUs: 2})
 	server := httptest.NewServer(rack{c})

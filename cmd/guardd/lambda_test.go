@@ -20,12 +20,7 @@ import (
 func TestLambdaStory(t *testing.T) {
 	var s *story
 	c := &lambdatest.Cloud{Key: providertest.Secret, Special: map[string]lambdatest.Special{},
-		Cloud: &cloudtest.Cloud{Lags: cloudtest.Lags{End: time.Minute, Forget: time.Hour}, Clock: func() time.Time {
-			if s == nil {
-				return begins
-			}
-			return s.at.Wall
-		}}}
+		Cloud: &cloudtest.Cloud{Lags: cloudtest.Lags{End: time.Minute, Forget: time.Hour}, Clock: func() time.Time { return s.now() }}}
 	for _, id := range []string{"train", "spot"} {
 		c.Create(providertest.Thing{ID: id, Name: id, GPUs: 8, Price: guard.MustMoney("6.32USD")})
 	}

@@ -21,12 +21,7 @@ import (
 func TestRunPodStory(t *testing.T) {
 	var s *story
 	c := &runpodtest.Cloud{Key: providertest.Secret, Pods: map[string]runpodtest.Pod{"parked": {DiskGB: 730}},
-		Cloud: &cloudtest.Cloud{Lags: cloudtest.Lags{End: time.Minute}, Clock: func() time.Time {
-			if s == nil {
-				return begins
-			}
-			return s.at.Wall
-		}}}
+		Cloud: &cloudtest.Cloud{Lags: cloudtest.Lags{End: time.Minute}, Clock: func() time.Time { return s.now() }}}
 	for _, id := range []string{"train", "parked"} {
 		c.Create(providertest.Thing{ID: id, Name: id, GPUs: 2, Price: guard.MustMoney("3USD")})
 	}

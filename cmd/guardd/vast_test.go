@@ -22,12 +22,7 @@ import (
 func TestVastStory(t *testing.T) {
 	var s *story
 	c := &vasttest.Cloud{Key: providertest.Secret, User: 4711, Credit: guard.MustMoney("100USD"), Boxes: map[string]vasttest.Box{"102": {Bid: true}, "103": {Bid: true}},
-		Cloud: &cloudtest.Cloud{Lags: cloudtest.Lags{End: time.Minute}, Clock: func() time.Time {
-			if s == nil {
-				return begins
-			}
-			return s.at.Wall
-		}}}
+		Cloud: &cloudtest.Cloud{Lags: cloudtest.Lags{End: time.Minute}, Clock: func() time.Time { return s.now() }}}
 	for id, name := range map[string]string{"101": "train", "102": "parked", "103": "cheap"} {
 		c.Create(providertest.Thing{ID: id, Name: name, GPUs: 2, Price: guard.MustMoney("3USD")})
 	}
@@ -84,12 +79,7 @@ accounts:
 func TestVastEmptied(t *testing.T) {
 	var s *story
 	c := &vasttest.Cloud{Key: providertest.Secret, User: 4711, Credit: guard.MustMoney("1.50USD"), Boxes: map[string]vasttest.Box{},
-		Cloud: &cloudtest.Cloud{Clock: func() time.Time {
-			if s == nil {
-				return begins
-			}
-			return s.at.Wall
-		}}}
+		Cloud: &cloudtest.Cloud{Clock: func() time.Time { return s.now() }}}
 	c.Create(providertest.Thing{ID: "101", Name: "train", GPUs: 1, Price: guard.MustMoney("3USD")})
 	s = tell(t, `
 mode: enforce
