@@ -96,3 +96,20 @@ func CountIDs(ids []guard.ResourceID, is func(guard.ResourceID) bool) int {
 
 // IsInstance reports whether an ID is an instance's.
 func IsInstance(id guard.ResourceID) bool { return id.Kind == guard.Instance }
+
+// Memo is a list that one call to an adapter reads once: all of it, or what was read and the
+// error. The zero Memo has not been read.
+type Memo[T any] struct {
+	done  bool
+	items []T
+	err   error
+}
+
+// Read gives the list, by f where it has not been read.
+func (m *Memo[T]) Read(f func() ([]T, error)) ([]T, error) {
+	if !m.done {
+		m.items, m.err = f()
+		m.done = true
+	}
+	return m.items, m.err
+}

@@ -26,18 +26,14 @@ func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inven
 
 // listing is what one call to the adapter has read: the list of instances once.
 type listing struct {
-	p    *Provider
-	done bool
-	all  []instance
-	err  error
+	p     *Provider
+	boxes providers.Memo[instance]
 }
 
 func (l *listing) read(ctx context.Context) ([]instance, error) {
-	if !l.done {
-		l.all, l.err = list[instance](ctx, l.p, instancesPath...)
-		l.done = true
-	}
-	return l.all, l.err
+	return l.boxes.Read(func() ([]instance, error) {
+		return list[instance](ctx, l.p, instancesPath...)
+	})
 }
 
 // instances gives what was read, and the error.

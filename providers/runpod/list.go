@@ -31,34 +31,19 @@ func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inven
 // listing is what one call to the adapter has read: each list once.
 type listing struct {
 	p         *Provider
-	pods      memo[pod]
-	endpoints memo[serverlessEndpoint]
-}
-
-// memo is a list that has been read, or the error.
-type memo[T any] struct {
-	done  bool
-	items []T
-	err   error
-}
-
-func (m *memo[T]) read(f func() ([]T, error)) ([]T, error) {
-	if !m.done {
-		m.items, m.err = f()
-		m.done = true
-	}
-	return m.items, m.err
+	pods      providers.Memo[pod]
+	endpoints providers.Memo[serverlessEndpoint]
 }
 
 // allPods reads every pod, the nodes of clusters included.
 func (l *listing) allPods(ctx context.Context) ([]pod, error) {
-	return l.pods.read(func() ([]pod, error) {
+	return l.pods.Read(func() ([]pod, error) {
 		return list[pod](ctx, l.p, podsPath, url.Values{"includeClusterPods": {"true"}}, podsPath)
 	})
 }
 
 func (l *listing) allEndpoints(ctx context.Context) ([]serverlessEndpoint, error) {
-	return l.endpoints.read(func() ([]serverlessEndpoint, error) {
+	return l.endpoints.Read(func() ([]serverlessEndpoint, error) {
 		return list[serverlessEndpoint](ctx, l.p, "endpoints", nil, endpointsPath)
 	})
 }

@@ -41,29 +41,14 @@ func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inven
 // listing is what one call to the adapter has read: each list once.
 type listing struct {
 	p      *Provider
-	boxes  memo[instance]
-	stores memo[volume]
-}
-
-// memo is a list that has been read, or what was read of it and the error.
-type memo[T any] struct {
-	done  bool
-	items []T
-	err   error
-}
-
-func (m *memo[T]) read(f func() ([]T, error)) ([]T, error) {
-	if !m.done {
-		m.items, m.err = f()
-		m.done = true
-	}
-	return m.items, m.err
+	boxes  providers.Memo[instance]
+	stores providers.Memo[volume]
 }
 
 // instances reads all of them, in the order of their IDs: what comes meanwhile is on the
 // last page, and what goes moves nothing from one page to another.
 func (l *listing) instances(ctx context.Context) ([]instance, error) {
-	return l.boxes.read(func() ([]instance, error) {
+	return l.boxes.Read(func() ([]instance, error) {
 		query := url.Values{"limit": {strconv.Itoa(pageSize)}, "order_by": {`[{"col":"id","dir":"asc"}]`}}
 		all, err := list[instance](ctx, l.p, "instances", "total_instances", query, "api", "v1", "instances")
 		if err == nil {
@@ -76,7 +61,7 @@ func (l *listing) instances(ctx context.Context) ([]instance, error) {
 // volumes reads all of them, on hosts and in their networks: the latter come where they are
 // asked for (CLI).
 func (l *listing) volumes(ctx context.Context) ([]volume, error) {
-	return l.stores.read(func() ([]volume, error) {
+	return l.stores.Read(func() ([]volume, error) {
 		return list[volume](ctx, l.p, "volumes", "", url.Values{"type": {"all_volume"}}, "api", "v0", "volumes")
 	})
 }
