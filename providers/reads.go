@@ -83,6 +83,18 @@ func lookup(id guard.ResourceID, r guard.Resource, err error) guard.Lookup {
 	return guard.Lookup{Verdict: guard.VerdictUnknown, Err: Says("read", id, err)}
 }
 
+// CheckAnswer sees that an answer is about the thing that was asked for: got is the ID in it,
+// ok whether it has one. Else it is guard.ErrBadReply, and proves nothing.
+func CheckAnswer(got string, ok bool, want string) error {
+	switch {
+	case !ok:
+		return fmt.Errorf("%w: the answer names nothing, neither there nor absent", guard.ErrBadReply)
+	case got != want:
+		return fmt.Errorf("%w: the answer is about another thing", guard.ErrBadReply)
+	}
+	return nil
+}
+
 // CountIDs is how many different IDs there are of those that is holds for.
 func CountIDs(ids []guard.ResourceID, is func(guard.ResourceID) bool) int {
 	seen := map[string]bool{}

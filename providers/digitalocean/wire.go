@@ -149,13 +149,8 @@ func get[T interface{ key() (string, bool) }](ctx context.Context, p *Provider, 
 		return x, err
 	}
 	reply[name].Into(&x) // else it has no ID
-	switch got, ok := x.key(); {
-	case !ok:
-		return x, fmt.Errorf("%w: the answer names nothing, neither there nor absent", guard.ErrBadReply)
-	case got != id:
-		return x, fmt.Errorf("%w: the answer is about another thing", guard.ErrBadReply)
-	}
-	return x, nil
+	got, ok := x.key()
+	return x, providers.CheckAnswer(got, ok, id)
 }
 
 const (

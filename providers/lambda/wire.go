@@ -103,11 +103,6 @@ func (p *Provider) readInstance(ctx context.Context, id string) (instance, error
 	}
 	var x instance
 	data.Into(&x) // else it has no ID
-	switch got, ok := x.key(); {
-	case !ok:
-		return instance{}, fmt.Errorf("%w: the answer names nothing, neither there nor absent", guard.ErrBadReply)
-	case got != id:
-		return instance{}, fmt.Errorf("%w: the answer is about another thing", guard.ErrBadReply)
-	}
-	return x, nil
+	got, ok := x.key()
+	return x, providers.CheckAnswer(got, ok, id)
 }

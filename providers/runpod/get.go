@@ -113,13 +113,8 @@ func named(err error, x interface{ key() (string, bool) }, id string) error {
 	if err != nil {
 		return err
 	}
-	switch got, ok := x.key(); {
-	case !ok:
-		return fmt.Errorf("%w: the answer names nothing, neither there nor absent", guard.ErrBadReply)
-	case got != id:
-		return fmt.Errorf("%w: the answer is about another thing", guard.ErrBadReply)
-	}
-	return nil
+	got, ok := x.key()
+	return providers.CheckAnswer(got, ok, id)
 }
 
 // route is where a thing is in the API: its collection and its ID there.

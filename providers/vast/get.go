@@ -77,13 +77,8 @@ func (l *listing) instance(ctx context.Context, id string) (instance, error) {
 	}
 	var x instance
 	reply.Instance.Into(&x)
-	switch got, ok := x.key(); {
-	case !ok:
-		return x, fmt.Errorf("%w: the answer names nothing, neither there nor absent", guard.ErrBadReply)
-	case got != id:
-		return x, fmt.Errorf("%w: the answer is about another thing", guard.ErrBadReply)
-	}
-	return x, nil
+	got, ok := x.key()
+	return x, providers.CheckAnswer(got, ok, id)
 }
 
 func (l *listing) unlessListed(ctx context.Context, id string) (instance, error) {
