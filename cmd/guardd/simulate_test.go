@@ -30,7 +30,7 @@ commands:
 	}
 	right := file("right.yaml", story+"expect:\n  - {released: lab/i-1, by: 1h5m}\n")
 	wrong := file("wrong.yaml", story+"expect:\n  - {released: lab/i-1, by: 1h}\n")
-	broken := file("broken.yaml", story+"expect:\n  - {relased: lab/i-1}\n  - {finding: renews_soon}\n")
+	broken := file("broken.yaml", story+"expect:\n  - {relased: lab/i-1}\n  - {deadline: lab/i-1, at: 30m, between: [1h, 2h], reason: off_hours}\n")
 	simulate := func(args ...string) (int, string, string) {
 		var out, errOut bytes.Buffer
 		status := run(t.Context(), &out, &errOut, append([]string{"simulate"}, args...)...)
@@ -52,7 +52,7 @@ commands:
 	}
 	status, out, errOut = simulate(right, broken, filepath.Join(dir, "none.yaml"))
 	if status != 2 || out != "" || !strings.Contains(errOut, broken+`:10: expect[0]: unknown key "relased": did you mean released?`) ||
-		!strings.Contains(errOut, broken+":11: expect[1].finding: renews_soon is not supported yet") || !strings.Contains(errOut, "none.yaml") {
+		!strings.Contains(errOut, broken+":11: expect[1].reason: off_hours is not supported yet") || !strings.Contains(errOut, "none.yaml") {
 		t.Errorf("broken: %d\n%s%s", status, out, errOut)
 	}
 	status, out, errOut = simulate("-o", "json", wrong)
