@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"os/exec"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,40 +14,37 @@ import (
 	"guard/providers/providertest"
 )
 
-// plant names the bug that a run of the suite in a process of its own has.
-const plant = "GUARD_TEST_PLANTED_BUG"
-
 // bugs are adapters with one fault each, and the test of the suite that sees it.
 var bugs = map[string]string{
-	"a failed list looks complete":   "a_failed_scope_is_never_empty",
-	"only the first page":            "list_all_pages",
-	"a failed get is absent":         "a_failed_get_is_never_absent",
-	"get forgets the order":          "get_answers_for_every_ID_in_order",
-	"a write is tried twice":         "writes_are_sent_once",
-	"cancelling is ignored":          "a_cancelled_context_makes_no_call",
-	"protection is stripped":         "protection_is_respected",
-	"errors tell the secret":         "no_secret_is_told",
+	"a failed list looks complete":   "a failed scope is never empty",
+	"only the first page":            "list all pages",
+	"a failed get is absent":         "a failed get is never absent",
+	"get forgets the order":          "get answers for every ID in order",
+	"a write is tried twice":         "writes are sent once",
+	"cancelling is ignored":          "a cancelled context makes no call",
+	"protection is stripped":         "protection is respected",
+	"errors tell the secret":         "no secret is told",
 	"waits are forgotten":            "waits",
 	"a second release is an error":   "release",
-	"kinds are lost":                 "status_kinds",
-	"a page for people is a success": "bad_replies",
-	"signals forget the order":       "signals_answer_for_every_instance_in_order",
-	"since is inclusive":             "signals_answer_for_every_instance_in_order",
-	"failed signals are none":        "failed_signals_are_never_an_empty_answer",
-	"scopes are ignored":             "list_a_subset_of_scopes",
-	"an unknown state is free":       "odd_fields",
+	"kinds are lost":                 "status kinds",
+	"a page for people is a success": "bad replies",
+	"signals forget the order":       "signals answer for every instance in order",
+	"since is inclusive":             "signals answer for every instance in order",
+	"failed signals are none":        "failed signals are never an empty answer",
+	"scopes are ignored":             "list a subset of scopes",
+	"an unknown state is free":       "odd fields",
 	"tags are not written":           "tag",
 	"a probe releases":               "probe",
-	"samples are of no time":         "odd_signals",
-	"a timer is set once":            "a_timer_is_read_back",
-	"a timer is never taken away":    "a_timer_is_read_back",
-	"a failed timer is none":         "a_timer_that_is_not_known_is_not_none",
-	"a timer is always set":          "a_timer_that_is_not_known_is_not_none",
+	"samples are of no time":         "odd signals",
+	"a timer is set once":            "a timer is read back",
+	"a timer is never taken away":    "a timer is read back",
+	"a failed timer is none":         "a timer that is not known is not none",
+	"a timer is always set":          "a timer that is not known is not none",
 }
 
 // bad is the adapter with a bug in it.
 type bad struct {
-	Timed
+	timedPaid
 	bug string
 }
 
@@ -152,18 +146,18 @@ func (b bad) Probe(ctx context.Context, on ...guard.ResourceID) []providers.Chec
 }
 
 func (b bad) Arm(ctx context.Context, id guard.ResourceID, at time.Time) error {
-	now, _ := b.Timed.Armed(ctx, id)
+	now, _ := b.timedPaid.Armed(ctx, id)
 	if b.bug == "a timer is set once" && !now.IsZero() && !at.IsZero() || b.bug == "a timer is never taken away" && at.IsZero() {
 		return nil
 	}
-	if err := b.Timed.Arm(ctx, id, at); b.bug != "a timer is always set" {
+	if err := b.timedPaid.Arm(ctx, id, at); b.bug != "a timer is always set" {
 		return err
 	}
 	return nil
 }
 
 func (b bad) Armed(ctx context.Context, id guard.ResourceID) (time.Time, error) {
-	at, err := b.Timed.Armed(ctx, id)
+	at, err := b.timedPaid.Armed(ctx, id)
 	if b.bug == "a failed timer is none" {
 		return at, nil
 	}
@@ -195,30 +189,13 @@ func (b bad) spoil(err error) error {
 	return err
 }
 
-// TestPlanted is the suite on a bad adapter, for TestTheSuiteSeesPlantedBugs.
 func TestPlanted(t *testing.T) {
-	bug := os.Getenv(plant)
-	if bug == "" {
-		t.Skip("runs in a process of its own, with a bug")
-	}
-	h := harness()
-	good := h.New
-	h.New = func(t *testing.T, scopes []string, rt http.RoundTripper, secret guard.Secret) providers.Provider {
-		return bad{good(t, scopes, rt, secret).(Timed), bug}
-	}
-	providertest.Run(t, h)
-}
-
-func TestTheSuiteSeesPlantedBugs(t *testing.T) {
-	for bug, test := range bugs {
-		t.Run(bug, func(t *testing.T) {
-			t.Parallel()
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPlanted$/^"+test+"$", "-test.v")
-			cmd.Env = append(os.Environ(), plant+"="+bug)
-			out, err := cmd.CombinedOutput()
-			if err == nil || !strings.Contains(string(out), "--- FAIL: TestPlanted/"+test) {
-				t.Errorf("the suite did not fail in %q", test)
-			}
-		})
-	}
+	providertest.Planted(t, func(bug string) providertest.Harness {
+		h := harness()
+		good := h.New
+		h.New = func(t *testing.T, scopes []string, rt http.RoundTripper, secret guard.Secret) providers.Provider {
+			return bad{good(t, scopes, rt, secret).(timedPaid), bug}
+		}
+		return h
+	}, bugs)
 }

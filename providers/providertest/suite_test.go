@@ -2,9 +2,6 @@ package providertest_test
 
 import (
 	"net/http"
-	"os"
-	"os/exec"
-	"strings"
 	"testing"
 
 	"guard"
@@ -14,9 +11,6 @@ import (
 
 // T is what harnesses are given.
 type T = *testing.T
-
-// plant names the bug of an adapter in a process of its own.
-const plant = "GUARD_TEST_PLANTED_BUG"
 
 // bugs are toys with one fault each, and the test of the suite that sees it. Those of
 // clouds with pages, scopes, tags, locks, signals and timers are planted in the fake
@@ -49,8 +43,6 @@ var bugs = map[string]string{
 	"redirects are followed":                      "redirects are not followed elsewhere",
 }
 
-func TestToy(t *testing.T) { providertest.Run(t, toyHarness("")) }
-
 // A cloud without a get joins as well.
 func TestToyWithoutGet(t *testing.T) {
 	h := toyHarness("")
@@ -61,26 +53,4 @@ func TestToyWithoutGet(t *testing.T) {
 	providertest.Run(t, h)
 }
 
-// TestPlanted is the suite on a toy with a bug, for TestTheSuiteSeesPlantedBugs.
-func TestPlanted(t *testing.T) {
-	bug := os.Getenv(plant)
-	if bug == "" {
-		t.Skip("runs in a process of its own, with a bug")
-	}
-	providertest.Run(t, toyHarness(bug))
-}
-
-func TestTheSuiteSeesPlantedBugs(t *testing.T) {
-	for bug, test := range bugs {
-		t.Run(bug, func(t *testing.T) {
-			t.Parallel()
-			test := strings.ReplaceAll(test, " ", "_")
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPlanted$/^"+test+"$", "-test.v")
-			cmd.Env = append(os.Environ(), plant+"="+bug)
-			out, err := cmd.CombinedOutput()
-			if err == nil || !strings.Contains(string(out), "--- FAIL: TestPlanted/"+test) {
-				t.Errorf("the suite did not fail in %q", test)
-			}
-		})
-	}
-}
+func TestPlanted(t *testing.T) { providertest.Planted(t, toyHarness, bugs) }

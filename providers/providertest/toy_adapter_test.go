@@ -197,13 +197,13 @@ func (p *toy) resource(kind guard.Kind, b providers.Field) (guard.Resource, bool
 		return guard.Resource{}, false
 	}
 	x := guard.Resource{ID: id(kind, name), Name: in.Name.Text(99), RawState: in.State.Text(99), State: guard.StateUnknown, Bills: guard.Yes, Created: in.Created.Time()}
-	if p.bug == "a new word means that it is over" {
-		x.State, x.Bills = guard.StateGone, guard.No
-	}
 	for _, s := range []guard.State{guard.StateProvisioning, guard.StateRunning, guard.StateStopping, guard.StateStopped, guard.StateReleasing, guard.StateGone} {
 		if x.RawState == string(s) {
 			x.State = s
 		}
+	}
+	if p.bug == "a new word means that it is over" && x.State == guard.StateUnknown {
+		x.State, x.Bills = guard.StateGone, guard.No
 	}
 	if kind == guard.Volume {
 		if box, ok := in.Box.ID(99); ok {
