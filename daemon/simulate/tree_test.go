@@ -240,7 +240,7 @@ func (tr *tree) reverse() {
 }
 
 var (
-	priced = regexp.MustCompile(`(^|[ "+])(\d+(?:\.\d+)?)( ?)(USD|CNY)\b`)
+	priced = regexp.MustCompile(`(^|[ "+-])(\d+(?:\.\d+)?)( ?)(USD|CNY)\b`)
 	plain  = regexp.MustCompile(`^\d+(\.\d+)?$`)
 )
 
@@ -255,6 +255,15 @@ func (tr *tree) exchange(to string, times int64) {
 		out := r.Mul(r, big.NewRat(times, 1)).FloatString(9)
 		return strings.TrimSuffix(strings.TrimRight(out, "0"), ".")
 	}
+	// told has the places after the point that people read: none of a yen.
+	told := func(now, before, currency string) string {
+		_, places, _ := strings.Cut(before, ".")
+		if _, has, _ := strings.Cut(now, "."); len(has) < len(places) && currency != "JPY" {
+			r, _ := new(big.Rat).SetString(now)
+			return r.FloatString(len(places))
+		}
+		return now
+	}
 	currency := func(s string) string {
 		switch s {
 		case was:
@@ -266,16 +275,16 @@ func (tr *tree) exchange(to string, times int64) {
 	}
 	tr.texts(func(path []string, s string) string {
 		switch last := path[len(path)-1]; {
-		case last == "amount", last == "upto":
+		case (last == "amount" || last == "upto") && !priced.MatchString(s):
 			return scaled(s)
 		case last == "currency":
 			return currency(s)
 		case slices.Contains(reading, last) && last != "run" && plain.MatchString(s):
 			return scaled(s)
-		case slices.Contains(reading, last), path[0] == "expect", slices.Contains(path, "ceilings"):
+		case slices.Contains(reading, last), path[0] == "expect", slices.Contains(path, "ceilings"), last == "amount", last == "balance", last == "top_up":
 			return priced.ReplaceAllStringFunc(s, func(x string) string {
 				m := priced.FindStringSubmatch(x)
-				return m[1] + scaled(m[2]) + m[3] + currency(m[4])
+				return m[1] + told(scaled(m[2]), m[2], currency(m[4])) + m[3] + currency(m[4])
 			})
 		}
 		return s
