@@ -161,12 +161,17 @@ func (m Money) Percent(p int) Money {
 	return out
 }
 
-// Round rounds half up to the currency's own digits, for people to read.
+// Round rounds half up to the currency's own digits, for people to read: what is less
+// than half of one is nothing, and has no sign.
 func (m Money) Round() Money {
 	if !m.IsSet() {
 		return m
 	}
-	return Money{m.a.Round()}
+	out := Money{m.a.Round()}
+	if out.IsZero() {
+		return ZeroMoney(m.Currency())
+	}
+	return out
 }
 
 // String is "2400.00 CNY", with all digits that the amount has and at least the

@@ -74,6 +74,16 @@ func TestMoneyTextRoundTrip(t *testing.T) {
 	})
 }
 
+func TestRound(t *testing.T) {
+	for in, want := range map[string]string{
+		"-0.001 CNY": "0.00 CNY", "0.004 USD": "0.00 USD", "0.005 USD": "0.01 USD", "-0.006 USD": "-0.01 USD", "-0.4 JPY": "0 JPY", "-3.356 USD": "-3.36 USD",
+	} {
+		if got := guard.MustMoney(in).Round().String(); got != want {
+			t.Errorf("%s rounds to %s, want %s", in, got, want)
+		}
+	}
+}
+
 func TestRateUnknownIsNeverZero(t *testing.T) {
 	usd := func(n string) guard.Money { return guard.MustMoney(n + "USD") }
 	for name, r := range map[string]guard.Rate{
