@@ -190,6 +190,7 @@ func Run(t *testing.T, h Harness) {
 		{"a failed scope is never empty", (*suite).failedScope},
 		{"get answers for every ID in order", (*suite).getOrder},
 		{"a failed get is never absent", (*suite).getFails},
+		{"what is read by ID is asked for by it", (*suite).readsByID},
 		{"leftovers", (*suite).leftovers},
 		{"a delete leaves what is declared", (*suite).deleteLeaves},
 		{"odd fields", (*suite).oddFields},

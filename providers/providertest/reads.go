@@ -263,6 +263,25 @@ func (s *suite) getFails() {
 	}
 }
 
+// readsByID sees that what is declared to be read by ID is asked for by it: an answer to a
+// request that does not name it is a listing's, and proves what a listing does.
+func (s *suite) readsByID() {
+	for _, kind := range append([]guard.Kind{guard.Instance}, s.h.Kinds...) {
+		p, x := s.open(s.world(1))
+		id := guard.ResourceID{Account: "conformance", Kind: kind, Scope: s.h.Scopes[0], ID: s.h.ID(9999)}
+		if kind != guard.Instance {
+			id.ID = s.h.LeftoverID(kind, 9999)
+		}
+		if !p.Truths().ReadsByID(kind) {
+			continue
+		}
+		p.Get(s.ctx(), id)
+		if !slices.ContainsFunc(x.seen, func(q request) bool { return strings.Contains(q.text, id.ID) }) {
+			s.Errorf("%s is declared to be read by ID, and none of %d requests names it: see Truths.ListedOnly", id, len(x.seen))
+		}
+	}
+}
+
 // notFound sees that the API's own word for what it does not have counts, from the API
 // alone: not with the status of a failure, and not for a release that a proxy answered.
 func (s *suite) notFound() {
