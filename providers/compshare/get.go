@@ -83,9 +83,9 @@ func (p *Provider) unknown(id guard.ResourceID, err error) guard.Lookup {
 	return guard.Lookup{Verdict: guard.VerdictUnknown, Err: providers.Says("read", id, err)}
 }
 
-// byID reads up to a hundred instances. Whole tells that the answer has no entry that was not
-// asked for, or that cannot be told, and as many as it counts: only then is what it leaves out
-// not there.
+// byID reads up to a hundred instances. Whole tells that each entry of the answer is another
+// one of those that were asked for, and that there are as many as it counts: only then is what
+// it leaves out not there.
 func (p *Provider) byID(ctx context.Context, ids []string) (told map[string]instance, whole bool, err error) {
 	body, err := p.ask(ctx, "DescribeCompShareInstance", params{"UHostIds": ids, "Offset": 0, "Limit": pageSize})
 	if err != nil {
@@ -95,19 +95,17 @@ func (p *Provider) byID(ctx context.Context, ids []string) (told map[string]inst
 	if err != nil {
 		return nil, false, err
 	}
-	told, whole = map[string]instance{}, total == int64(len(entries))
+	told = map[string]instance{}
 	for _, f := range entries {
 		var x instance
-		id, ok := "", f.Into(&x)
-		if ok {
-			id, ok = x.key()
+		if !f.Into(&x) {
+			continue
 		}
-		if ok = ok && slices.Contains(ids, id); ok {
+		if id, ok := x.key(); ok && slices.Contains(ids, id) {
 			told[id] = x
 		}
-		whole = whole && ok
 	}
-	return told, whole, nil
+	return told, len(told) == len(entries) && total == int64(len(entries)), nil
 }
 
 // one reads one instance; guard.ErrNotFound where there is none.

@@ -297,6 +297,12 @@ func TestAbsenceIsOfWholeAnswers(t *testing.T) {
 			t.Errorf("%s: a release of it: %v", name, err)
 		}
 	}
+	// One that has another twice does not have two.
+	a := map[string]any{"UHostId": "a", "State": "Running"}
+	p := on(t, describes(map[string]any{"TotalCount": 2, "UHostSet": []any{a, a}}))
+	if l := p.Get(at(t), p.id(guard.Instance, "a"), p.id(guard.Instance, "b")); l[0].Verdict != guard.VerdictFound || l[1].Verdict != guard.VerdictUnknown {
+		t.Errorf("one twice: %+v", l)
+	}
 }
 
 func TestVolumes(t *testing.T) {
@@ -311,7 +317,7 @@ func TestVolumes(t *testing.T) {
 	all := []any{
 		disk("free", nil), disk("month", map[string]any{"ChargeType": "Month", "ExpiredTime": until}), disk("day", map[string]any{"ChargeType": "Day", "ExpiredTime": noon.Wall.Add(time.Hour).Unix()}),
 		disk("untold", map[string]any{"ChargeType": "Month"}), disk("odd", map[string]any{"Configuration": "big"}), disk("new", map[string]any{"ChargeType": "Barter"}),
-		disk("on", map[string]any{"MountInstance": "uhost-1"}),
+		disk("on", map[string]any{"MountInstance": "uhost-1"}), disk("on-what", map[string]any{"MountInstance": []any{"uhost-1"}}),
 	}
 	p := on(t, describes(map[string]any{"DiskSet": all, "TotalCount": len(all)}))
 	got := listed(at(t), t, p, guard.Volume)
@@ -327,6 +333,17 @@ func TestVolumes(t *testing.T) {
 		if s := tell(got[id]); s != want {
 			t.Errorf("%s is\n%s, want\n%s", id, s, want)
 		}
+		if got[id].UsesUntold {
+			t.Errorf("what has %s mounted is not known", id)
+		}
+	}
+	if !got["on-what"].UsesUntold {
+		t.Error("what cannot be read of a mount is taken for none")
+	}
+	for id, want := range map[string]error{"on": guard.ErrConflict, "on-what": guard.ErrBadReply} {
+		if err := p.Release(at(t), p.id(guard.Volume, id), providers.ReleaseOptions{}); !errors.Is(err, want) {
+			t.Errorf("release of %s: %v, want %v", id, err, want)
+		}
 	}
 	if got["on"].Parent.ID != "uhost-1" || !got["free"].Parent.IsZero() || got["free"].SizeGB != 100 {
 		t.Errorf("%+v", got["on"])
@@ -337,6 +354,7 @@ func TestVolumes(t *testing.T) {
 		"more than there are":        {"DiskSet": all, "TotalCount": 3},
 		"a total that is none":       {"DiskSet": all, "TotalCount": "seven"},
 		"one without an ID":          {"DiskSet": []any{disk("", nil)}, "TotalCount": 1},
+		"one twice":                  {"DiskSet": []any{all[0], all[0]}, "TotalCount": 2},
 		"a page without a total":     {"DiskSet": slices.Repeat(all, 3), "TotalCount": nil},
 		"one that is not the list's": {"DiskSet": []any{nil}, "TotalCount": 1},
 	} {

@@ -86,7 +86,10 @@ func (p *Provider) deleteDisk(ctx context.Context, id string) error {
 		if got, _ := x.key(); got != id {
 			continue
 		}
-		if on, ok := x.On.ID(maxID); ok {
+		switch on, ok := x.mounted(); {
+		case !ok:
+			return fmt.Errorf("%w: the answer does not tell what has it mounted", guard.ErrBadReply)
+		case on != "":
 			return fmt.Errorf("%w: %s has it mounted", guard.ErrConflict, on)
 		}
 		zone := x.Zone.Text(maxWord)

@@ -26,6 +26,15 @@ type disk struct {
 
 func (x disk) key() (string, bool) { return x.ID.ID(maxID) }
 
+// mounted is the instance that has the disk mounted, "" for none; false where the answer does
+// not tell.
+func (x disk) mounted() (string, bool) {
+	if x.On.Null() || string(x.On) == `""` {
+		return "", true
+	}
+	return x.On.ID(maxID)
+}
+
 // sureTotal is how many a list without a total may have and be whole: one fewer than the pages
 // of the API's other lists have by themselves (pages).
 const sureTotal = 19
@@ -45,19 +54,21 @@ func (p *Provider) disks(ctx context.Context) ([]disk, error) {
 		return nil, fmt.Errorf("%w: the answer has no list of disks in it", guard.ErrBadReply)
 	}
 	var out []disk
+	seen := map[string]bool{}
 	for _, f := range entries {
 		var x disk
 		if !f.Into(&x) {
 			continue
 		}
-		if _, ok := x.key(); ok {
+		if id, ok := x.key(); ok && !seen[id] {
+			seen[id] = true
 			out = append(out, x)
 		}
 	}
 	total, told := reply.Total.Count(maxAll)
 	switch {
 	case len(out) < len(entries):
-		return out, fmt.Errorf("%w: %d of %d disks have no usable ID, so the list does not count as complete", guard.ErrBadReply, len(entries)-len(out), len(entries))
+		return out, fmt.Errorf("%w: %d of %d disks have no usable ID, or another's, so the list does not count as complete", guard.ErrBadReply, len(entries)-len(out), len(entries))
 	case !reply.Total.Null() && (!told || total != int64(len(out))):
 		return out, fmt.Errorf("%w: the list has %d disks, and does not say that there are as many", guard.ErrBadReply, len(out))
 	case !told && len(out) > sureTotal:
@@ -95,7 +106,8 @@ func (p *Provider) volume(x disk, at time.Time) guard.Resource {
 		ID: p.id(guard.Volume, id), Name: x.Name.Text(maxName), State: guard.StateRunning, RawState: x.Status.Text(maxWord),
 		Type: dataDisk, SizeGB: gigabytes(x.Size.Text(maxWord)), Bills: guard.Yes, ReleaseProtected: guard.No,
 	}
-	if on, ok := x.On.ID(maxID); ok {
+	on, ok := x.mounted()
+	if r.UsesUntold = !ok; on != "" {
 		r.Parent = p.id(guard.Instance, on)
 	}
 	charge := x.Charge.Text(maxWord)
