@@ -184,11 +184,13 @@ func free(x guard.Resource) string {
 	switch {
 	case x.State == guard.StateGone, x.Bills == guard.No:
 		return fmt.Sprintf("it is %s, and bills: %s", x.State, x.Bills)
-	case !ok || x.State == guard.StateStopped:
-	case x.Bills == guard.Yes && x.ID.Kind == guard.Instance && h.IsZero():
-		return "it runs for nothing"
-	case h.Rat().Num().BitLen()-h.Rat().Denom().BitLen() > 20: // a million an hour
-		return fmt.Sprintf("it costs %s an hour", h)
+	case ok && x.State != guard.StateStopped && x.Bills == guard.Yes && h.IsZero():
+		return "it costs nothing"
+	}
+	for _, rate := range []guard.Rate{x.Rate, x.StoppedRate} {
+		if h, ok := rate.Hourly(); ok && h.Rat().Num().BitLen()-h.Rat().Denom().BitLen() > 20 { // a million an hour
+			return fmt.Sprintf("it costs %s an hour", h)
+		}
 	}
 	return ""
 }

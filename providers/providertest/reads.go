@@ -268,9 +268,9 @@ func (s *suite) getFails() {
 func (s *suite) readsByID() {
 	for _, kind := range append([]guard.Kind{guard.Instance}, s.h.Kinds...) {
 		p, x := s.open(s.world(1))
-		id := guard.ResourceID{Account: "conformance", Kind: kind, Scope: s.h.Scopes[0], ID: s.h.ID(9999)}
+		id := guard.ResourceID{Account: "conformance", Kind: kind, Scope: s.h.Scopes[0], ID: s.h.ID(200)}
 		if kind != guard.Instance {
-			id.ID = s.h.LeftoverID(kind, 9999)
+			id.ID = s.h.LeftoverID(kind, 200)
 		}
 		if !p.Truths().ReadsByID(kind) {
 			continue

@@ -32,6 +32,7 @@ var bugs = map[string]string{
 	"no price is none to pay":                     "one wrong field",
 	"a charge that makes no sense is passed over": "one wrong field",
 	"any currency is dollars":                     "one wrong field",
+	"a disk is looked for in the list of all":     "what is read by ID is asked for by it",
 	"words count whatever the status":             "the API's own not found",
 	"any 404 to a release is its end":             "the API's own not found",
 	"a stop is taken for a release":               "what must be stopped first is",
