@@ -129,11 +129,11 @@ func (p *Provider) Identity(ctx context.Context) (guard.Identity, error) {
 		Self   providers.Field `json:"self"`
 	}
 	if err := p.read(ctx, callIdentity, struct{}{}, &in); err != nil {
-		return guard.Identity{}, p.says("ask whose account", "", err)
+		return guard.Identity{}, p.says("ask whose account", err)
 	}
 	id, ok := in.ID.ID(maxID)
 	if !ok || strings.TrimSpace(id) == "" {
-		return guard.Identity{}, p.says("ask whose account", "", fmt.Errorf("%w: the answer names nobody", guard.ErrBadReply))
+		return guard.Identity{}, p.says("ask whose account", fmt.Errorf("%w: the answer names nobody", guard.ErrBadReply))
 	}
 	self, _ := in.Self.ID(maxID)
 	return guard.Identity{ID: id, Strong: in.Strong.Tri() == guard.Yes, Self: self}, nil
@@ -151,13 +151,7 @@ func (p *Provider) Probe(ctx context.Context, _ ...guard.ResourceID) []providers
 	return []providers.Check{providers.CheckOf(callIdentity, err), release}
 }
 
-// says puts what was asked for before an error.
-func (p *Provider) says(verb, what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if what == "" {
-		what = p.name
-	}
-	return fmt.Errorf("%s %s: %w", verb, what, err)
+// says puts what was asked of the account before an error.
+func (p *Provider) says(verb string, err error) error {
+	return fmt.Errorf("%s %s: %w", verb, p.name, err)
 }

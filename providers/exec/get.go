@@ -19,39 +19,27 @@ type idArgs struct {
 func argsOf(id guard.ResourceID) idArgs { return idArgs{id.Kind, id.Scope, id.ID} }
 
 // Get asks for each thing by its ID. Where the program has no such call, what is asked for
-// is looked for in the list of its scope: that it is not there proves nothing.
+// is looked for in the list of its scope: that it is not there proves nothing. What ends a
+// round (over) leaves the rest unasked.
 func (p *Provider) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup {
-	out := make([]guard.Lookup, 0, len(ids))
 	if len(ids) == 0 {
-		return out
+		return nil
 	}
-	_, err := p.can(ctx, callGet)
+	_, stop := p.can(ctx, callGet)
 	one := p.get
-	if errors.Is(err, guard.ErrUnsupported) {
-		one, err = p.lookThrough(), nil
+	if errors.Is(stop, guard.ErrUnsupported) {
+		one, stop = p.lookThrough(), nil
 	}
-	for _, id := range ids {
-		look := guard.Lookup{ID: id, Verdict: guard.VerdictUnknown}
-		if err == nil {
-			var r guard.Resource
-			var failed error
-			switch r, failed = one(ctx, id); {
-			case failed == nil:
-				look.Verdict, look.Resource = guard.VerdictFound, r
-			case errors.Is(failed, guard.ErrNotFound):
-				look.Verdict = guard.VerdictAbsent
-			case over(failed):
-				err = failed
-			default:
-				look.Err = p.says("read", id.String(), failed)
-			}
+	return providers.GetEach(ids, nil, nil, func(id guard.ResourceID) (guard.Resource, error) {
+		if stop != nil {
+			return guard.Resource{}, stop
 		}
-		if err != nil {
-			look.Err = p.says("read", id.String(), err)
+		r, err := one(ctx, id)
+		if over(err) {
+			stop = err
 		}
-		out = append(out, look)
-	}
-	return out
+		return r, err
+	})
 }
 
 // get reads one thing; guard.ErrNotFound is the program's own word.
@@ -63,13 +51,7 @@ func (p *Provider) get(ctx context.Context, id guard.ResourceID) (guard.Resource
 		return guard.Resource{}, err
 	}
 	r, ok := p.resource(in.Resource, id.Kind, id.Scope)
-	switch {
-	case !ok:
-		return r, fmt.Errorf("%w: the answer names nothing, neither there nor absent", guard.ErrBadReply)
-	case r.ID.ID != id.ID:
-		return r, fmt.Errorf("%w: the answer is about another thing", guard.ErrBadReply)
-	}
-	return r, nil
+	return r, providers.CheckAnswer(r.ID.ID, ok, id.ID)
 }
 
 // lookThrough reads one thing after the other out of lists, each read once.
@@ -78,25 +60,20 @@ func (p *Provider) lookThrough() func(context.Context, guard.ResourceID) (guard.
 		kind  guard.Kind
 		scope string
 	}
-	type list struct {
-		things []guard.Resource
-		err    error
-	}
-	lists := map[where]list{}
+	lists := map[where]*providers.Memo[guard.Resource]{}
 	return func(ctx context.Context, id guard.ResourceID) (guard.Resource, error) {
 		at := where{id.Kind, id.Scope}
-		l, done := lists[at]
-		if !done {
-			l.things, l.err = p.list(ctx, id.Kind, id.Scope)
-			lists[at] = l
+		if lists[at] == nil {
+			lists[at] = &providers.Memo[guard.Resource]{}
 		}
-		for _, r := range l.things {
+		things, err := lists[at].Read(func() ([]guard.Resource, error) { return p.list(ctx, id.Kind, id.Scope) })
+		for _, r := range things {
 			if r.ID.ID == id.ID {
 				return r, nil
 			}
 		}
-		if l.err != nil {
-			return guard.Resource{}, l.err
+		if err != nil {
+			return guard.Resource{}, err
 		}
 		return guard.Resource{}, fmt.Errorf("%w: %s cannot read it by its ID, and the list does not have it", guard.ErrUnavailable, p.program)
 	}

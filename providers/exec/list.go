@@ -26,7 +26,7 @@ type listArgs struct {
 func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inventory, error) {
 	s, err := p.can(ctx, callList)
 	if err != nil {
-		return providers.Inventory{}, p.says("list", "", err)
+		return providers.Inventory{}, p.says("list", err)
 	}
 	var inv providers.Inventory
 	var stop error
@@ -54,13 +54,10 @@ func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inven
 	return inv, ctx.Err()
 }
 
-// over reports whether an error ends a round: a wait that was asked for, a program that had
-// to be ended, or that nobody waits any more.
+// over reports whether an error ends a round: as everywhere, or as a program had to be ended.
 func over(err error) bool {
 	var f *failure
-	_, wait := guard.RetryAfter(err)
-	return wait || errors.Is(err, guard.ErrThrottled) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
-		errors.As(err, &f) && f.broken
+	return providers.EndsAll(err) || errors.As(err, &f) && f.broken
 }
 
 // list reads all pages of one kind in one scope. With an error it gives what it has.

@@ -32,7 +32,7 @@ func (p *Provider) Balance(ctx context.Context) (guard.Balance, error) {
 		b.Credit, _ = money(in.Credit, in.Currency)
 	}
 	if err != nil {
-		return guard.Balance{}, p.says("read the balance of", "", err)
+		return guard.Balance{}, p.says("read the balance of", err)
 	}
 	return b, nil
 }
@@ -61,7 +61,7 @@ func (p *Provider) Charges(ctx context.Context, since time.Time) ([]guard.Charge
 		})
 	}
 	if err != nil {
-		return nil, p.says("read the charges of", "", err)
+		return nil, p.says("read the charges of", err)
 	}
 	slices.SortStableFunc(out, func(a, b guard.Charge) int {
 		return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Resource.Key(), b.Resource.Key()))

@@ -240,6 +240,38 @@ func TestStartsAgain(t *testing.T) {
 	}
 }
 
+// TestAHangEndsTheRound: a program that does not answer is waited for once, however much is
+// still to be asked.
+func TestAHangEndsTheRound(t *testing.T) {
+	for call, ask := range map[string]func(p *Provider) []error{
+		"list": func(p *Provider) (errs []error) {
+			inv, _ := p.List(t.Context(), providers.Query{Kinds: []guard.Kind{guard.Instance, guard.Instance, guard.Instance}})
+			for _, r := range inv.Results {
+				errs = append(errs, r.Err)
+			}
+			return errs
+		},
+		"get": func(p *Provider) (errs []error) {
+			for _, l := range p.Get(t.Context(), p.id(guard.Instance, "global", "i-1"), p.id(guard.Instance, "global", "i-2"), p.id(guard.Instance, "global", "i-3")) {
+				errs = append(errs, l.Err)
+			}
+			return errs
+		},
+	} {
+		starts := filepath.Join(t.TempDir(), "starts")
+		p := program(t, hello+"echo >> "+starts+"\nread line; sleep 600", func(c *Config) { c.Timeout = 300 * time.Millisecond })
+		errs := ask(p)
+		for _, err := range errs {
+			if !errors.Is(err, guard.ErrUnavailable) {
+				t.Errorf("%s: %v", call, err)
+			}
+		}
+		if b, err := os.ReadFile(starts); len(errs) != 3 || err != nil || len(b) != 1 {
+			t.Errorf("%s: %d errors, %d starts, %v", call, len(errs), len(b), err)
+		}
+	}
+}
+
 // TestEnvironment: a program has PATH and what its section gives it, and nothing of guardd's.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("GUARD_OWN", providertest.Secret)

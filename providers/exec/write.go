@@ -21,12 +21,12 @@ func (p *Provider) Release(ctx context.Context, id guard.ResourceID, opt provide
 	if errors.Is(err, guard.ErrNotFound) {
 		return nil
 	}
-	return p.says("release", id.String(), err)
+	return providers.Says("release", id, err)
 }
 
 // Stop implements providers.Stopper.
 func (p *Provider) Stop(ctx context.Context, id guard.ResourceID) error {
-	return p.says("stop", id.String(), p.change(ctx, callStop, argsOf(id)))
+	return providers.Says("stop", id, p.change(ctx, callStop, argsOf(id)))
 }
 
 // tagArgs are the tags to be set; others stay.
@@ -38,7 +38,7 @@ type tagArgs struct {
 
 // Tag implements providers.Tagger.
 func (p *Provider) Tag(ctx context.Context, id guard.ResourceID, tags map[string]string) error {
-	return p.says("tag", id.String(), p.change(ctx, callTag, tagArgs{argsOf(id), tags}))
+	return providers.Says("tag", id, p.change(ctx, callTag, tagArgs{argsOf(id), tags}))
 }
 
 // change makes a call that changes something, where the program has it.

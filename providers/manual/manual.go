@@ -22,7 +22,6 @@ package manual
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"guard"
@@ -83,40 +82,30 @@ func (p *Provider) Identity(ctx context.Context) (guard.Identity, error) {
 
 // List is complete and empty for instances, and guard.ErrUnsupported for anything else.
 func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inventory, error) {
-	var inv providers.Inventory
 	if err := ctx.Err(); err != nil {
-		return inv, fmt.Errorf("%w: list %s: %w", guard.ErrUnavailable, p.name, err)
+		return providers.Inventory{}, fmt.Errorf("%w: list %s: %w", guard.ErrUnavailable, p.name, err)
 	}
-	if len(q.Scopes) > 0 && !slices.Contains(q.Scopes, Scope) {
-		return inv, nil
-	}
-	for _, kind := range q.Kinds {
-		res := providers.ScopeResult{Scope: Scope, Kind: kind}
+	return providers.ListScope(ctx, q, p.name, Scope, func(_ context.Context, kind guard.Kind) ([]guard.Resource, error) {
 		if kind != guard.Instance {
-			res.Err = guard.ErrUnsupported
+			return nil, guard.ErrUnsupported
 		}
-		inv.Results = append(inv.Results, res)
-	}
-	return inv, nil
+		return nil, nil
+	}), nil
 }
 
 // Get finds whatever can be the ID of an instance.
 func (p *Provider) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup {
-	out := make([]guard.Lookup, len(ids))
-	for i, id := range ids {
-		out[i] = guard.Lookup{ID: id, Verdict: guard.VerdictUnknown}
+	return providers.GetEach(ids, nil, nil, func(id guard.ResourceID) (guard.Resource, error) {
 		switch err := ctx.Err(); {
 		case err != nil:
-			out[i].Err = fmt.Errorf("%w: read %s: %w", guard.ErrUnavailable, id, err)
+			return guard.Resource{}, fmt.Errorf("%w: %w", guard.ErrUnavailable, err)
 		case id.Kind != guard.Instance:
-			out[i].Err = fmt.Errorf("%w: read %s: there are only instances here", guard.ErrUnsupported, id)
-		case len(id.ID) > maxID || providers.Text(id.ID, maxID) != id.ID || strings.ContainsAny(id.ID, " \t"):
-			out[i].Err = fmt.Errorf("%w: an ID has no spaces and at most %d bytes", guard.ErrInvalid, maxID)
-		default:
-			out[i].Verdict, out[i].Resource = guard.VerdictFound, p.resource(id)
+			return guard.Resource{}, fmt.Errorf("%w: there are only instances here", guard.ErrUnsupported)
+		case id.ID == "" || len(id.ID) > maxID || providers.Text(id.ID, maxID) != id.ID || strings.ContainsAny(id.ID, " \t"):
+			return guard.Resource{}, fmt.Errorf("%w: an ID has no spaces and at most %d bytes", guard.ErrInvalid, maxID)
 		}
-	}
-	return out
+		return p.resource(id), nil
+	})
 }
 
 // resource is all that is known of a machine. That it has GPUs is what guard is for: one
