@@ -44,10 +44,26 @@ func plural(kind guard.Kind) string {
 	return string(kind) + "s"
 }
 
+// GetMany is GetEach for a provider that lists things with fewer calls than it reads them by
+// ID: of more than most different IDs that is holds for, the list is read first, and by ID what
+// it has not. list gives what there is, or what was read of it and the error. After one that is
+// no list of the API's (guard.ErrBadReply, guard.ErrNotFound) the reads by ID still tell; after
+// any other as many of them would fail, too, and nothing more is asked.
+func GetMany(ids []guard.ResourceID, most int, is func(guard.ResourceID) bool, list func() ([]guard.Resource, error), read func(guard.ResourceID) (guard.Resource, error)) []guard.Lookup {
+	if CountIDs(ids, is) <= most {
+		return GetEach(ids, nil, nil, read)
+	}
+	listed, stop := list()
+	if !EndsAll(stop) && (errors.Is(stop, guard.ErrBadReply) || errors.Is(stop, guard.ErrNotFound)) {
+		stop = nil
+	}
+	return GetEach(ids, listed, stop, read)
+}
+
 // GetEach answers a Get with one read after another: of each thing once, however often it is
 // asked for, and of none that a listing has. read gives guard.ErrNotFound for what is not
 // there. After stop, or an error that ends all (EndsAll), it is not called any more: what is
-// left is unknown, by that error.
+// left is unknown, by that error, whatever it said of another thing.
 func GetEach(ids []guard.ResourceID, listed []guard.Resource, stop error, read func(guard.ResourceID) (guard.Resource, error)) []guard.Lookup {
 	done := map[string]guard.Lookup{} // by the key of the ID
 	for _, r := range listed {
@@ -57,14 +73,7 @@ func GetEach(ids []guard.ResourceID, listed []guard.Resource, stop error, read f
 	for i, id := range ids {
 		look, known := done[id.Key()]
 		if !known {
-			r, err := guard.Resource{}, stop
-			if err == nil {
-				r, err = read(id)
-			}
-			if EndsAll(err) {
-				stop = err
-			}
-			look = lookup(id, r, err)
+			look, stop = getOne(id, stop, read)
 			done[id.Key()] = look
 		}
 		look.ID = id
@@ -73,14 +82,22 @@ func GetEach(ids []guard.ResourceID, listed []guard.Resource, stop error, read f
 	return out
 }
 
-func lookup(id guard.ResourceID, r guard.Resource, err error) guard.Lookup {
+// getOne reads one thing where nothing stops that, and gives what stops the next.
+func getOne(id guard.ResourceID, stop error, read func(guard.ResourceID) (guard.Resource, error)) (guard.Lookup, error) {
+	if stop != nil {
+		return guard.Lookup{Verdict: guard.VerdictUnknown, Err: Says("read", id, stop)}, stop
+	}
+	r, err := read(id)
+	if EndsAll(err) {
+		stop = err
+	}
 	switch {
 	case err == nil:
-		return guard.Lookup{Verdict: guard.VerdictFound, Resource: r}
+		return guard.Lookup{Verdict: guard.VerdictFound, Resource: r}, stop
 	case errors.Is(err, guard.ErrNotFound):
-		return guard.Lookup{Verdict: guard.VerdictAbsent}
+		return guard.Lookup{Verdict: guard.VerdictAbsent}, stop
 	}
-	return guard.Lookup{Verdict: guard.VerdictUnknown, Err: Says("read", id, err)}
+	return guard.Lookup{Verdict: guard.VerdictUnknown, Err: Says("read", id, err)}, stop
 }
 
 // CheckAnswer sees that an answer is about the thing that was asked for: got is the ID in it,

@@ -44,6 +44,69 @@ func TestGetEach(t *testing.T) {
 	}
 }
 
+// TestNotFoundIsOfOneThing: one that comes with a wait, and the list's own, say nothing of the
+// things that are not asked for any more.
+func TestNotFoundIsOfOneThing(t *testing.T) {
+	ids := []guard.ResourceID{instanceID("a"), instanceID("b"), instanceID("c")}
+	gone := &guard.RetryError{Err: guard.ErrNotFound, After: time.Second}
+	got := GetEach(ids, nil, nil, func(guard.ResourceID) (guard.Resource, error) { return guard.Resource{}, gone })
+	if got[0].Verdict != guard.VerdictAbsent || got[1].Verdict != guard.VerdictUnknown || got[2].Verdict != guard.VerdictUnknown {
+		t.Errorf("after the first: %+v", got)
+	}
+	got = GetMany(ids, 2, IsInstance, func() ([]guard.Resource, error) { return nil, gone }, nil)
+	for _, l := range got {
+		if l.Verdict != guard.VerdictUnknown {
+			t.Errorf("where the list is not found, and asks to wait: %+v", l)
+		}
+	}
+}
+
+// TestGetMany: few are read by ID, of more only what the list has not, and nothing after a
+// list that fails as the reads would.
+func TestGetMany(t *testing.T) {
+	for name, c := range map[string]struct {
+		ids   string
+		err   error
+		read  string
+		found int
+	}{
+		"few":                {"ab", nil, "[a b]", 2},
+		"few, and twice":     {"abba", nil, "[a b]", 4},
+		"many":               {"abc", nil, "[c]", 3},
+		"an odd list":        {"abc", guard.ErrBadReply, "[c]", 3},
+		"no list":            {"abc", guard.ErrNotFound, "[c]", 3},
+		"an odd list, later": {"abc", &guard.RetryError{Err: guard.ErrBadReply, After: time.Second}, "[]", 2},
+		"a broken server":    {"abc", guard.ErrUnavailable, "[]", 2},
+		"no permission":      {"abc", guard.ErrPermission, "[]", 2},
+	} {
+		var ids []guard.ResourceID
+		for _, id := range c.ids {
+			ids = append(ids, instanceID(string(id)))
+		}
+		read := []string{}
+		got := GetMany(ids, 2, IsInstance, func() ([]guard.Resource, error) {
+			return []guard.Resource{{ID: instanceID("a")}, {ID: instanceID("b")}}, c.err
+		}, func(id guard.ResourceID) (guard.Resource, error) {
+			read = append(read, id.ID)
+			return guard.Resource{ID: id}, nil
+		})
+		found := 0
+		for i, l := range got {
+			switch {
+			case l.ID != ids[i]:
+				t.Errorf("%s: %s for %s", name, l.ID, ids[i])
+			case l.Verdict == guard.VerdictFound:
+				found++
+			case l.Verdict != guard.VerdictUnknown || !errors.Is(l.Err, c.err):
+				t.Errorf("%s: %+v", name, l)
+			}
+		}
+		if fmt.Sprint(read) != c.read || found != c.found {
+			t.Errorf("%s: read %v, want %s; %d found, want %d", name, read, c.read, found, c.found)
+		}
+	}
+}
+
 func TestListScope(t *testing.T) {
 	read := func(_ context.Context, kind guard.Kind) ([]guard.Resource, error) {
 		switch kind {

@@ -2,7 +2,6 @@ package digitalocean
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"guard"
@@ -18,15 +17,9 @@ const bySelf = 4
 // things are a call each, an image that is a droplet's snapshot two.
 func (p *Provider) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup {
 	ctx = providers.Read(ctx)
-	var listed []guard.Resource
-	var stop error
-	if providers.CountIDs(ids, providers.IsInstance) > bySelf {
-		listed, stop = p.droplets(ctx)
-		if errors.Is(stop, guard.ErrBadReply) {
-			stop = nil // else so many calls one by one would fail, too
-		}
-	}
-	return providers.GetEach(ids, listed, stop, func(id guard.ResourceID) (guard.Resource, error) {
+	return providers.GetMany(ids, bySelf, providers.IsInstance, func() ([]guard.Resource, error) {
+		return p.droplets(ctx)
+	}, func(id guard.ResourceID) (guard.Resource, error) {
 		return p.one(ctx, id)
 	})
 }
@@ -46,7 +39,7 @@ func (p *Provider) one(ctx context.Context, id guard.ResourceID) (guard.Resource
 	case guard.Snapshot:
 		x, err := get[snapshot](ctx, p, "snapshot", snapshotsPath, id.ID)
 		if err == nil && x.What.Text(maxWord) == "droplet" {
-			err = fmt.Errorf("%w: it is a droplet's, and an image here", guard.ErrNotFound)
+			err = fmt.Errorf("%w: it is a droplet's, and an image here: name that", guard.ErrRefused)
 		}
 		return p.snapshot(x), err
 	case guard.Image:

@@ -133,6 +133,16 @@ func TestReadingMany(t *testing.T) {
 	}
 }
 
+// TestADropletsSnapshot is an image here; that it is no snapshot of a volume is no absence.
+func TestADropletsSnapshot(t *testing.T) {
+	for what, want := range map[string]guard.Verdict{"volume": guard.VerdictFound, "droplet": guard.VerdictUnknown} {
+		p := adapter(t, "ocean", cloudtest.Canned(`{"snapshot":{"id":"6372321","resource_type":"`+what+`"}}`), guard.NewSecret("k"))
+		if l := p.Get(at(t), p.id(guard.Snapshot, "6372321"))[0]; l.Verdict != want {
+			t.Errorf("of a %s: %s, %v", what, l.Verdict, l.Err)
+		}
+	}
+}
+
 // TestLeftovers: what is left of droplets, and what a price book says of it.
 func TestLeftovers(t *testing.T) {
 	c := cloud(thing(1))

@@ -24,10 +24,11 @@ func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inven
 	}), nil
 }
 
-// listing is what one call to the adapter has read: the list of instances once.
+// listing is what one call to the adapter has read: each list once.
 type listing struct {
-	p     *Provider
-	boxes providers.Memo[instance]
+	p      *Provider
+	boxes  providers.Memo[instance]
+	stores providers.Memo[guard.Resource]
 }
 
 func (l *listing) read(ctx context.Context) ([]instance, error) {
@@ -50,16 +51,18 @@ func (l *listing) instances(ctx context.Context) ([]guard.Resource, error) {
 // fileSystems reads the file systems, and what mounts them. Where that cannot be read,
 // nothing is told: one that seems to hang on nothing is taken for left behind.
 func (l *listing) fileSystems(ctx context.Context) ([]guard.Resource, error) {
-	instances, err := l.read(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read what mounts them: %w", err)
-	}
-	all, err := list[fileSystem](ctx, l.p, fileSystemsPath...)
-	users := usersOf(instances)
-	var out []guard.Resource
-	for _, x := range all {
-		id, _ := x.key()
-		out = append(out, l.p.fileSystem(x, users[id]))
-	}
-	return out, err
+	return l.stores.Read(func() ([]guard.Resource, error) {
+		instances, err := l.read(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("read what mounts them: %w", err)
+		}
+		all, err := list[fileSystem](ctx, l.p, fileSystemsPath...)
+		users := usersOf(instances)
+		var out []guard.Resource
+		for _, x := range all {
+			id, _ := x.key()
+			out = append(out, l.p.fileSystem(x, users[id]))
+		}
+		return out, err
+	})
 }

@@ -201,6 +201,20 @@ func TestAWaitEndsAReading(t *testing.T) {
 	}
 }
 
+// TestAListThatIsNotFound says nothing of what would be in it.
+func TestAListThatIsNotFound(t *testing.T) {
+	f := &cloudtest.Faults{Next: cloud(thing("a"), thing("b"), thing("c"))}
+	f.Add(0, func(r *http.Request) bool { return !strings.Contains(r.URL.Path, "/instances/") }, func(w http.ResponseWriter, _ *http.Request) {
+		lambdatest.Refuse(w, http.StatusNotFound, "global/object-does-not-exist", "no")
+	})
+	p := on(t, f)
+	for i, l := range p.Get(at(t), p.id(guard.Instance, "a"), p.id(guard.Instance, "b"), p.id(guard.Instance, "c"), p.id(guard.Filesystem, "f")) {
+		if want := i < 3; (l.Verdict == guard.VerdictFound) != want || !want && !errors.Is(l.Err, guard.ErrBadReply) {
+			t.Errorf("%s is %s, %v", l.ID, l.Verdict, l.Err)
+		}
+	}
+}
+
 // TestAListHasAnEntryWithoutAName: the others are told, and the list is not complete.
 func TestAListHasAnEntryWithoutAName(t *testing.T) {
 	c := cloud(thing("a"), thing("b"))
@@ -217,5 +231,15 @@ func TestAListHasAnEntryWithoutAName(t *testing.T) {
 	}
 	if r := inv.Results[2]; !errors.Is(r.Err, guard.ErrUnsupported) {
 		t.Errorf("volumes: %+v", r)
+	}
+	c = cloud(thing("a"))
+	c.Create(fileSystemOn("f", "a"))
+	c.Create(fileSystemOn("g", ""))
+	c.Special["g"] = lambdatest.Special{Set: map[string]any{"id": 7}}
+	p := on(t, c)
+	for id, want := range map[string]guard.Verdict{"f": guard.VerdictFound, "g": guard.VerdictUnknown} {
+		if l := p.Get(at(t), p.id(guard.Filesystem, id))[0]; l.Verdict != want {
+			t.Errorf("%s by ID: %s, %v", id, l.Verdict, l.Err)
+		}
 	}
 }

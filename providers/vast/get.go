@@ -20,18 +20,10 @@ const bySelf = 4
 func (p *Provider) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup {
 	ctx = providers.Read(ctx)
 	l := &listing{p: p}
-	var listed []guard.Resource
-	var stop error
-	if providers.CountIDs(ids, providers.IsInstance) > bySelf {
+	return providers.GetMany(ids, bySelf, providers.IsInstance, func() ([]guard.Resource, error) {
 		all, err := l.instances(ctx)
-		for _, x := range all {
-			listed = append(listed, p.instance(x))
-		}
-		if providers.EndsAll(err) {
-			stop = err
-		}
-	}
-	return providers.GetEach(ids, listed, stop, func(id guard.ResourceID) (guard.Resource, error) {
+		return each(all, p.instance), err
+	}, func(id guard.ResourceID) (guard.Resource, error) {
 		return l.read(ctx, id)
 	})
 }

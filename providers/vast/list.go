@@ -20,22 +20,23 @@ func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inven
 		switch kind {
 		case guard.Instance:
 			all, err := l.instances(ctx)
-			out := make([]guard.Resource, 0, len(all))
-			for _, x := range all {
-				out = append(out, p.instance(x))
-			}
+			out := each(all, p.instance)
 			settle(out)
 			return out, err
 		case guard.Volume:
 			all, err := l.volumes(ctx)
-			out := make([]guard.Resource, 0, len(all))
-			for _, x := range all {
-				out = append(out, p.volume(x))
-			}
-			return out, err
+			return each(all, p.volume), err
 		}
 		return nil, guard.ErrUnsupported
 	}), nil
+}
+
+func each[T any](all []T, f func(T) guard.Resource) []guard.Resource {
+	var out []guard.Resource
+	for _, x := range all {
+		out = append(out, f(x))
+	}
+	return out
 }
 
 // listing is what one call to the adapter has read: each list once.

@@ -271,6 +271,28 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestAListThatFails: as many reads one by one would fail, too.
+func TestAListThatFails(t *testing.T) {
+	f := &cloudtest.Faults{Next: cloud(thing("1"))}
+	calls := 0
+	f.Add(0, func(*http.Request) bool { calls++; return true }, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+	})
+	p := on(t, f)
+	var ids []guard.ResourceID
+	for i := range 20 {
+		ids = append(ids, p.id(guard.Instance, fmt.Sprint(i+1)))
+	}
+	for _, l := range p.Get(at(t), ids...) {
+		if l.Verdict != guard.VerdictUnknown || !errors.Is(l.Err, guard.ErrPermission) {
+			t.Errorf("%s is %s, %v", l.ID, l.Verdict, l.Err)
+		}
+	}
+	if calls != 1 {
+		t.Errorf("%d calls, want one", calls)
+	}
+}
+
 // TestCallsOfAPoll: a page has 25, and the signals come with it.
 func TestCallsOfAPoll(t *testing.T) {
 	var boxes []providertest.Thing
