@@ -19,20 +19,17 @@ const bySelf = 4
 func (p *Provider) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup {
 	ctx = providers.Read(ctx)
 	l := &listing{p: p}
-	var listed []guard.Resource
-	var stop error
-	if providers.CountIDs(ids, isPod) > bySelf {
+	return providers.GetMany(ids, bySelf, isPod, func() ([]guard.Resource, error) {
 		pods, err := l.allPods(ctx)
+		p.learnFor(ctx, pods)
+		var out []guard.Resource
 		for _, x := range pods {
 			if x.clusterID() == "" {
-				listed = append(listed, p.pod(x))
+				out = append(out, p.pod(x))
 			}
 		}
-		if providers.EndsAll(err) {
-			stop = err
-		}
-	}
-	return providers.GetEach(ids, listed, stop, func(id guard.ResourceID) (guard.Resource, error) {
+		return out, err
+	}, func(id guard.ResourceID) (guard.Resource, error) {
 		return l.read(ctx, id)
 	})
 }
@@ -81,7 +78,7 @@ func (l *listing) read(ctx context.Context, id guard.ResourceID) (guard.Resource
 		if isAbsent(err) {
 			err = fmt.Errorf("%w: what mounts it is not found", guard.ErrBadReply)
 		}
-		return p.volume(x, users[name]), err
+		return p.volume(x, users), err
 	}
 	x, err := p.readPod(ctx, name)
 	if err != nil {

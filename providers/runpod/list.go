@@ -114,20 +114,19 @@ func (l *listing) volumes(ctx context.Context) ([]guard.Resource, error) {
 	all, err := list[volume](ctx, l.p, "networkVolumes", nil, volumesPath)
 	var out []guard.Resource
 	for _, x := range all {
-		id, _ := x.key()
-		out = append(out, l.p.volume(x, users[id]))
+		out = append(out, l.p.volume(x, users))
 	}
 	return out, err
 }
 
-func (l *listing) users(ctx context.Context) (map[string][]user, error) {
+func (l *listing) users(ctx context.Context) (users, error) {
 	pods, err := l.allPods(ctx)
 	if err != nil {
-		return nil, err
+		return users{}, err
 	}
 	endpoints, err := l.allEndpoints(ctx)
 	if err != nil {
-		return nil, err
+		return users{}, err
 	}
 	return usersOf(pods, endpoints), nil
 }

@@ -257,6 +257,98 @@ func TestGetMany(t *testing.T) {
 	}
 }
 
+// TestAListThatFails: as many reads one by one would fail, too.
+func TestAListThatFails(t *testing.T) {
+	f := &cloudtest.Faults{Next: cloud(thing("p1"))}
+	calls := 0
+	f.Add(0, func(*http.Request) bool { calls++; return true }, func(w http.ResponseWriter, _ *http.Request) {
+		runpodtest.Problem(w, http.StatusForbidden, "access denied")
+	})
+	p := on(t, f)
+	var ids []guard.ResourceID
+	for i := range 20 {
+		ids = append(ids, p.id(guard.Instance, fmt.Sprint("p", i)))
+	}
+	for _, l := range p.Get(at(t), ids...) {
+		if l.Verdict != guard.VerdictUnknown || !errors.Is(l.Err, guard.ErrPermission) {
+			t.Errorf("%s is %s, %v", l.ID, l.Verdict, l.Err)
+		}
+	}
+	if calls != 1 {
+		t.Errorf("%d calls, want one", calls)
+	}
+}
+
+// TestMountsThatAreNotTold: a volume that hangs on nothing may be what they are.
+func TestMountsThatAreNotTold(t *testing.T) {
+	mounts := func(m any) runpodtest.Pod { return runpodtest.Pod{Set: map[string]any{"mounts": m}} }
+	for name, x := range map[string]struct {
+		pod    runpodtest.Pod
+		untold bool
+	}{
+		"none":            {mounts(map[string]any{}), false},
+		"a disk":          {runpodtest.Pod{DiskGB: 5}, false},
+		"null":            {mounts(nil), true},
+		"a list":          {mounts([]any{}), true},
+		"of another sort": {mounts(map[string]any{"network": "v"}), true},
+		"an odd volume":   {mounts(map[string]any{"network": []any{map[string]any{"volumeId": 7}}}), true},
+	} {
+		c := cloud(thing("p1"))
+		c.Create(providertest.Thing{Kind: guard.Filesystem, ID: "v"})
+		c.Pods["p1"] = x.pod
+		p := on(t, c)
+		r := listed(t, p, guard.Filesystem)["v"]
+		l := p.Get(at(t), r.ID)[0]
+		if r.UsesUntold != x.untold || l.Resource.UsesUntold != x.untold || !r.Parent.IsZero() {
+			t.Errorf("%s: %+v, by ID %+v, %v", name, r, l.Resource, l.Err)
+		}
+	}
+	for text, want := range map[string]bool{`[]`: true, `["v"]`: true, `null`: false, ``: false, `{}`: false, `["v",7]`: false} {
+		x := serverlessEndpoint{ID: providers.Field(`"e"`), Volumes: providers.Field(text)}
+		if _, told := x.volumes(); told != want || usersOf(nil, []serverlessEndpoint{x}).untold == want {
+			t.Errorf("an endpoint with %q: told %t", text, told)
+		}
+	}
+}
+
+// TestWorkersThatBill: one that is not placed does not; nulls alone do not say that.
+func TestWorkersThatBill(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"status":"RUNNING","gpuTypeId":"x","startedAt":"2026-03-10T11:00:00Z"}`: true,
+		`{"status":"RUNNING","gpuTypeId":null,"startedAt":null}`:                  true,
+		`{"status":"IDLE"}`:                             true,
+		`{"status":"UNHEALTHY"}`:                        true,
+		`{"status":"A NEW WORD"}`:                       true,
+		`{"status":null}`:                               true,
+		`{"status":"INITIALIZING"}`:                     false,
+		`{"status":"INITIALIZING","gpuTypeId":"x"}`:     true,
+		`{"status":"INITIALIZING","startedAt":"later"}`: true,
+		`{"status":"THROTTLED","gpuTypeId":"x"}`:        false,
+	} {
+		var w worker
+		if !providers.Field(text).Into(&w) || w.bills() != want {
+			t.Errorf("%s bills: %t", text, w.bills())
+		}
+	}
+}
+
+// TestAPodWithASlash: its ID would name something else here, which guard might end for it.
+func TestAPodWithASlash(t *testing.T) {
+	c := full()
+	c.Pods["p1"] = runpodtest.Pod{Set: map[string]any{"id": "serverless/e1"}}
+	inv, _ := on(t, c).List(at(t), providers.Query{Kinds: []guard.Kind{guard.Instance}})
+	r := inv.Results[0]
+	n := 0
+	for _, x := range r.Resources {
+		if x.ID.ID == "serverless/e1" {
+			n++
+		}
+	}
+	if n != 1 || !errors.Is(r.Err, guard.ErrBadReply) {
+		t.Errorf("%d of that ID, %v", n, r.Err)
+	}
+}
+
 func TestVolumeRates(t *testing.T) {
 	for gb, want := range map[int64]string{0: "", 10: "0.70 USD", 1024: "71.68 USD", 1025: "71.73 USD", 4096: "225.28 USD"} {
 		got, ok := volumeRate(gb).For(guard.Month)
@@ -265,7 +357,7 @@ func TestVolumeRates(t *testing.T) {
 		}
 	}
 	p := on(t, full())
-	if r := p.volume(volume{ID: providers.Field(`"v"`), Size: providers.Field("100"), Type: providers.Field(`"HIGH_PERFORMANCE"`)}, nil); r.Rate.Known() || r.Type != fastVolume {
+	if r := p.volume(volume{ID: providers.Field(`"v"`), Size: providers.Field("100"), Type: providers.Field(`"HIGH_PERFORMANCE"`)}, users{}); r.Rate.Known() || r.Type != fastVolume {
 		t.Errorf("a fast volume: %+v", r)
 	}
 }

@@ -2,6 +2,7 @@ package runpod
 
 import (
 	"slices"
+	"strings"
 
 	"guard"
 	"guard/providers"
@@ -32,7 +33,11 @@ type pod struct {
 	Started providers.Field `json:"startedAt"`
 }
 
-func (x pod) key() (string, bool) { return x.ID.ID(maxID) }
+// key is false for an ID with a slash in it, too: here it would name a cluster or an endpoint.
+func (x pod) key() (string, bool) {
+	id, ok := x.ID.ID(maxID)
+	return id, ok && !strings.Contains(id, "/")
+}
 
 // clusterID is what the cluster is called here that the pod is a node of; "" for none.
 func (x pod) clusterID() string {
@@ -122,7 +127,8 @@ func (x pod) mounts() mounts {
 		m.told = m.told && in.Network.Into(&network)
 	}
 	for _, n := range network {
-		if id, ok := n.VolumeID.ID(maxID); ok && !slices.Contains(m.volumes, id) {
+		id, ok := n.VolumeID.ID(maxID)
+		if m.told = m.told && ok; ok && !slices.Contains(m.volumes, id) {
 			m.volumes = append(m.volumes, id)
 		}
 	}

@@ -44,17 +44,18 @@ func (x serverlessEndpoint) most() (int64, bool) {
 	return w.Max.Count(1_000_000)
 }
 
-// volumes are the network volumes that its workers mount.
-func (x serverlessEndpoint) volumes() []string {
+// volumes are the network volumes that its workers mount; false where it does not tell all of
+// them.
+func (x serverlessEndpoint) volumes() (ids []string, told bool) {
 	var list []providers.Field
-	x.Volumes.Into(&list)
-	var out []string
+	told = x.Volumes.Into(&list)
 	for _, f := range list {
-		if id, ok := f.ID(maxID); ok && !slices.Contains(out, id) {
-			out = append(out, id)
+		id, ok := f.ID(maxID)
+		if told = told && ok; ok && !slices.Contains(ids, id) {
+			ids = append(ids, id)
 		}
 	}
-	return out
+	return ids, told
 }
 
 // worker is what is read of a worker.
@@ -69,9 +70,15 @@ type worker struct {
 func (w worker) key() (string, bool) { return w.ID.ID(maxID) }
 
 // bills: from its start until it is fully stopped (pages). It does not while it waits for
-// capacity, nor before it is placed on a machine.
+// capacity, nor before it is placed on a machine, which only one that starts up can wait for.
 func (w worker) bills() bool {
-	return w.Status.Text(maxWord) != "THROTTLED" && !(w.GPU.Null() && w.Started.Null())
+	switch w.Status.Text(maxWord) {
+	case "THROTTLED":
+		return false
+	case "INITIALIZING":
+		return !w.GPU.Null() || !w.Started.Null()
+	}
+	return true
 }
 
 // crew is the workers of an endpoint at a time.
@@ -96,7 +103,8 @@ func (p *Provider) endpoint(x serverlessEndpoint, c crew) guard.Resource {
 	case !x.CPU.Null():
 		r.HasGPU = guard.No
 	}
-	for _, v := range x.volumes() {
+	volumes, _ := x.volumes()
+	for _, v := range volumes {
 		r.Children = append(r.Children, guard.Child{ID: p.id(guard.Filesystem, v), GoesWithInstance: guard.No})
 	}
 	most, told := x.most()

@@ -28,12 +28,12 @@ const (
 )
 
 // volume makes a file system of a network volume. It always bills; what a fast one costs
-// is not published.
-func (p *Provider) volume(x volume, users []user) guard.Resource {
+// is not published. users are those of all volumes.
+func (p *Provider) volume(x volume, users users) guard.Resource {
 	id, _ := x.key()
 	r := guard.Resource{
 		ID: p.id(guard.Filesystem, id), Name: x.Name.Text(maxName), State: guard.StateRunning, RawState: x.Center.Text(maxWord),
-		Bills: guard.Yes, ReleaseProtected: guard.No,
+		Bills: guard.Yes, ReleaseProtected: guard.No, UsesUntold: users.untold,
 	}
 	r.SizeGB, _ = x.Size.Count(maxGB)
 	switch x.Type.Text(maxWord) {
@@ -45,7 +45,7 @@ func (p *Provider) volume(x volume, users []user) guard.Resource {
 	if rate, ok := p.book.Volume(prices.Want{Type: r.Type, Scope: Scope, SizeGB: r.SizeGB}); ok {
 		r.Rate = rate
 	}
-	for i, u := range users {
+	for i, u := range users.of[id] {
 		if i == 0 {
 			r.Parent = p.id(guard.Instance, u.id)
 			continue
@@ -61,43 +61,52 @@ type user struct {
 	since time.Time
 }
 
-// usersOf are the instances that mount each network volume, the oldest first: that is the
-// one which the volume counts to.
-func usersOf(pods []pod, endpoints []serverlessEndpoint) map[string][]user {
-	out := map[string][]user{}
-	mount := func(volumes []string, u user) {
+// users are the instances that mount each network volume, the oldest first: that is the one
+// which the volume counts to.
+type users struct {
+	of     map[string][]user
+	untold bool // an instance does not tell all that it mounts, which may be any volume
+}
+
+func usersOf(pods []pod, endpoints []serverlessEndpoint) users {
+	out := users{of: map[string][]user{}}
+	mount := func(volumes []string, told bool, u user) {
+		out.untold = out.untold || !told
 		for _, v := range volumes {
-			at := slices.IndexFunc(out[v], func(o user) bool { return o.id == u.id })
+			all := out.of[v]
+			at := slices.IndexFunc(all, func(o user) bool { return o.id == u.id })
 			switch {
 			case at < 0:
-				out[v] = append(out[v], u)
-			case u.since.Before(out[v][at].since):
-				out[v][at].since = u.since // an older node of the same cluster
+				out.of[v] = append(all, u)
+			case u.since.Before(all[at].since):
+				all[at].since = u.since // an older node of the same cluster
 			}
 		}
 	}
 	for _, x := range pods {
 		if x.state() != guard.StateGone {
 			id, _ := x.key()
-			mount(x.mounts().volumes, user{cmp.Or(x.clusterID(), id), x.Created.Time()})
+			m := x.mounts()
+			mount(m.volumes, m.told, user{cmp.Or(x.clusterID(), id), x.Created.Time()})
 		}
 	}
 	for _, x := range endpoints {
 		id, _ := x.key()
-		mount(x.volumes(), user{endpointPrefix + id, x.Created.Time()})
+		volumes, told := x.volumes()
+		mount(volumes, told, user{endpointPrefix + id, x.Created.Time()})
 	}
-	for _, users := range out {
-		slices.SortFunc(users, func(a, b user) int { return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.id, b.id)) })
+	for _, all := range out.of {
+		slices.SortFunc(all, func(a, b user) int { return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.id, b.id)) })
 	}
 	return out
 }
 
 // settle takes a volume away from all instances that it does not count to.
-func settle(instances []guard.Resource, users map[string][]user) {
+func settle(instances []guard.Resource, users users) {
 	for i := range instances {
 		r := &instances[i]
 		r.Children = slices.DeleteFunc(r.Children, func(c guard.Child) bool {
-			us := users[c.ID.ID]
+			us := users.of[c.ID.ID]
 			return len(us) > 0 && us[0].id != r.ID.ID
 		})
 	}
