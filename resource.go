@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -243,8 +244,10 @@ type Truths struct {
 	ReleaseLead time.Duration `json:"release_lead"`
 	// ImmutableIDs: an ID never names another thing later.
 	ImmutableIDs bool `json:"immutable_ids"`
-	// HasGet: single things can be read by ID.
-	HasGet bool `json:"has_get"`
+	// HasGet: single things can be read by ID, but for those of the kinds ListedOnly, which
+	// are looked for in a complete listing: see ReadsByID.
+	HasGet     bool   `json:"has_get"`
+	ListedOnly []Kind `json:"listed_only,omitzero"`
 	// ByHand: nobody but a person can end what is there, and nobody else tells that it is
 	// gone. Their word, with their name, is the proof.
 	ByHand bool `json:"by_hand,omitzero"`
@@ -274,6 +277,10 @@ type Truths struct {
 	// CallsPerSecond is the rate limit guard keeps to; 0 means none.
 	CallsPerSecond float64 `json:"calls_per_second"`
 }
+
+// ReadsByID reports whether single things of a kind can be read by ID. Of what cannot,
+// only complete listings prove an absence.
+func (t Truths) ReadsByID(kind Kind) bool { return t.HasGet && !slices.Contains(t.ListedOnly, kind) }
 
 // Reading is one time that a resource was looked at.
 type Reading struct {

@@ -134,6 +134,9 @@ func factsOf(d declared) [][2]string {
 	case !t.HasGet:
 		proof = "two complete listings without it"
 	}
+	if t.HasGet && len(t.ListedOnly) > 0 {
+		proof += "; of " + names(t.ListedOnly) + " two complete listings"
+	}
 	price := map[string]string{"machine": "of the whole machine", "gpu": "of one GPU"}[t.PriceUnit]
 	limit := "none is kept to"
 	if t.CallsPerSecond > 0 {
@@ -202,8 +205,13 @@ func leaves(t guard.Truths) string {
 	if len(t.DeleteLeaves) == 0 {
 		return "nothing"
 	}
-	names := make([]string, len(t.DeleteLeaves))
-	for i, kind := range t.DeleteLeaves {
+	return names(t.DeleteLeaves)
+}
+
+// names are kinds as people say them.
+func names(kinds []guard.Kind) string {
+	names := make([]string, len(kinds))
+	for i, kind := range kinds {
 		switch names[i] = string(kind) + "s"; kind {
 		case guard.Address:
 			names[i] = "addresses"

@@ -73,7 +73,8 @@ func TestProviders(t *testing.T) {
 			t.Errorf("%d wide: %s", n, line)
 		}
 	}
-	for _, want := range []string{"aws\n", "  a stop saves      the machine; disks bill on\n", "  time is billed    by the second, 1m at least\n", "  it leaves         volumes, snapshots, images, addresses\n", "  tags              yes\n"} {
+	for _, want := range []string{"aws\n", "  a stop saves      the machine; disks bill on\n", "  time is billed    by the second, 1m at least\n", "  it leaves         volumes, snapshots, images, addresses\n", "  tags              yes\n",
+		"  its proof         two reads that find nothing; of volumes two complete\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, out.String())
 		}

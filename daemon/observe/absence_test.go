@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"guard"
+	"guard/policy/presence"
+	"guard/providers"
 	"guard/providers/fake"
 	"guard/store"
 )
@@ -289,4 +291,33 @@ func TestRestartInTheMiddleOfAProof(t *testing.T) {
 		t.Fatalf("got %+v", o.Gone)
 	}
 	b.wantVerbs("lab/i-1", "found", "gone")
+}
+
+// A kind that nothing can be read of by ID is gone after two listings that are as far apart
+// as law 2 wants, whoever makes them.
+func TestGoneByListingsAlone(t *testing.T) {
+	b := newBench(t, nil)
+	b.account.Provider = listing{b.account.Provider}
+	b.once(10 * time.Minute)
+	b.until(25 * time.Minute)
+	if err := b.cloud.Do(fake.Event{ID: "v-2", Delete: true}); err != nil {
+		t.Fatal(err)
+	}
+	b.until(2 * time.Hour)
+	g := b.observed(guard.Volume, "v-2").Gone
+	if g == nil || g.Proof != guard.ProofAbsence || len(g.Readings) != 2 {
+		t.Fatalf("got %+v", g)
+	}
+	if first, last := g.Readings[0], g.Readings[1]; first.ByID || last.ByID || last.At.Sub(first.At) < presence.ListApart || last.At.Sub(first.At) > presence.ListApart+time.Minute {
+		t.Errorf("proven by %+v", g.Readings)
+	}
+}
+
+// listing is a provider that looks a volume up in a list of all.
+type listing struct{ providers.Provider }
+
+func (p listing) Truths() guard.Truths {
+	t := p.Provider.Truths()
+	t.ListedOnly = []guard.Kind{guard.Volume}
+	return t
 }

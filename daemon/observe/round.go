@@ -348,7 +348,7 @@ func (r *round) see(key string, fresh *guard.Resource, byID bool) {
 
 // judgeAbsence collects what is known to live and was not in a complete list.
 func (r *round) judgeAbsence() {
-	hasGet := r.l.account.Provider.Truths().HasGet
+	truths := r.l.account.Provider.Truths()
 	for _, kind := range slices.Sorted(maps.Keys(r.kinds)) {
 		keys, err := r.v.Observed.Keys(r.l.account.Name + "/" + string(kind) + "/")
 		if err != nil {
@@ -364,13 +364,10 @@ func (r *round) judgeAbsence() {
 			}
 			id := o.Resource.ID
 			// A scope that is not listed any more proves nothing, but a read by ID may.
-			if r.complete[scopeOf(id)] || (hasGet && r.kinds[kind]) {
+			if r.complete[scopeOf(id)] || (truths.ReadsByID(kind) && r.kinds[kind]) {
 				r.doubt(id)
 			}
 		}
-	}
-	if !hasGet {
-		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.l.leased)) {
 		if r.alive[key] != nil {
@@ -379,7 +376,7 @@ func (r *round) judgeAbsence() {
 		if _, recorded := get(r, r.src.observed, key); recorded {
 			continue
 		}
-		if lease, ok := r.lease(key); ok {
+		if lease, ok := r.lease(key); ok && truths.ReadsByID(lease.Resource.Kind) {
 			r.doubts = append(r.doubts, lease.Resource)
 		}
 	}
@@ -387,7 +384,7 @@ func (r *round) judgeAbsence() {
 
 // doubt has a thing read by ID, or, where that cannot be, counts the listing.
 func (r *round) doubt(id guard.ResourceID) {
-	if r.l.account.Provider.Truths().HasGet {
+	if r.l.account.Provider.Truths().ReadsByID(id.Kind) {
 		r.doubts = append(r.doubts, id)
 		return
 	}
@@ -467,7 +464,7 @@ func (r *round) fold(look guard.Lookup, identity string) {
 	next, j := presence.Look(o, look, identity, r.at, r.given(o))
 	r.await(look.ID, next, j)
 	if len(next.Absent) != len(o.Absent) || next.Gone != nil || j.Verdict == presence.VerdictMissing ||
-		j.Verdict == presence.VerdictEnding || j.Verdict == presence.VerdictTooYoung {
+		j.Verdict == presence.VerdictEnding || j.Verdict == presence.VerdictTooYoung || j.Verdict == presence.VerdictUnlisted {
 		r.updates = append(r.updates, update{look: &look, last: r.s.completed(look.ID)})
 	}
 }

@@ -169,7 +169,7 @@ func standIn(lease guard.Lease) (guard.Observed, bool) {
 // circumstances is what must be known beside the readings of a thing.
 func (r *round) circumstances(src source, o guard.Observed) (presence.Case, error) {
 	id := o.Resource.ID
-	c := presence.Case{HasGet: r.l.account.Provider.Truths().HasGet}
+	c := presence.Case{HasGet: r.l.account.Provider.Truths().ReadsByID(id.Kind)}
 	lease, ok, err := src.lease(id.Key())
 	if err != nil {
 		return c, err

@@ -98,7 +98,7 @@ func (l *Loop) fold(at guard.Instant, r guard.Release, k *look, o guard.Observed
 		out.Err = errors.Join(k.Err, fmt.Errorf("%w: the ledger has never seen %s", guard.ErrNotFound, r.Target))
 		return o, out, nil
 	}
-	c := presence.Case{Issued: r.Action == guard.ActRelease && r.Attempt > 0, HasGet: l.truths().HasGet}
+	c := presence.Case{Issued: r.Action == guard.ActRelease && r.Attempt > 0, HasGet: l.truths().ReadsByID(r.Target.Kind)}
 	if le != nil {
 		c.Registered = le.RegisteredAt
 	}

@@ -168,6 +168,31 @@ func (p lead) Truths() guard.Truths {
 	return t
 }
 
+// TestProvenByListings: what cannot be read by ID is released when two listings that are far
+// enough apart have it not.
+func TestProvenByListings(t *testing.T) {
+	w := newWorld(t, one())
+	w.account.Provider = listing{w.account.Provider}
+	w.know(guard.CauseExpiry, "i-1")
+	w.must(due + 4*time.Minute)
+	if r := w.release("i-1"); r.State != guard.ReleaseIssued {
+		t.Fatalf("proven too soon: %+v", r)
+	}
+	w.must(due + 10*time.Minute)
+	if r := w.release("i-1"); r.State != guard.ReleaseDone || r.Receipt.Proof != guard.ProofAbsence || len(w.calls(fake.CallRelease, "i-1")) != 1 {
+		t.Errorf("%+v, receipt %+v", r, r.Receipt)
+	}
+}
+
+// listing is a provider that looks an instance up in a list of all.
+type listing struct{ providers.Provider }
+
+func (p listing) Truths() guard.Truths {
+	t := p.Provider.Truths()
+	t.ListedOnly = []guard.Kind{guard.Instance}
+	return t
+}
+
 // TestGoneBefore: what ended by itself is withdrawn, without a call.
 func TestGoneBefore(t *testing.T) {
 	s := one()

@@ -18,8 +18,8 @@ type Case struct {
 	// With is how the instance ended that takes the thing along; "" where none
 	// does or it has not ended.
 	With guard.How
-	// HasGet: the provider reads single things by ID. Where it does, a listing
-	// alone never proves absence.
+	// HasGet: the provider reads single things of this kind by ID. Where it does, a
+	// listing alone never proves absence; where it does not, nothing else does.
 	HasGet bool
 }
 
@@ -34,7 +34,8 @@ type Judgement struct {
 }
 
 // Look folds one read by ID, made under the account identity `identity`, into
-// what is observed. It returns the observation with its Absent readings and, when
+// what is observed. Where there is no such read, the answer is from a complete listing, and
+// proves what that does. It returns the observation with its Absent readings and, when
 // proven, Gone brought up to date; Resource is left as it was, which is how the
 // thing was last seen alive. A record that is gone already stays gone.
 func Look(o guard.Observed, l guard.Lookup, identity string, at guard.Instant, c Case) (guard.Observed, Judgement) {
@@ -44,7 +45,7 @@ func Look(o guard.Observed, l guard.Lookup, identity string, at guard.Instant, c
 	if v, ok := dismiss(o, l, identity); ok {
 		return o, Judgement{Verdict: v, NextAt: next(o, at.Wall, c)}
 	}
-	r := guard.Reading{At: at.Wall, Elapsed: at.Elapsed, Verdict: l.Verdict, Identity: identity, ByID: true}
+	r := guard.Reading{At: at.Wall, Elapsed: at.Elapsed, Verdict: l.Verdict, Identity: identity, ByID: c.HasGet}
 	if l.Verdict == guard.VerdictFound {
 		r.State = l.Resource.State
 		if l.Resource.Live() {

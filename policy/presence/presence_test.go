@@ -207,6 +207,27 @@ func TestListings(t *testing.T) {
 	}
 }
 
+// Where nothing can be read by ID, what answers to one is a complete listing.
+func TestAnAnswerOutOfAListing(t *testing.T) {
+	o, j := Look(box(), missing, "acct-1", at(time.Minute), Case{})
+	if j.Verdict != VerdictUnlisted || !j.NextAt.Equal(t0.Add(time.Minute+ListApart)) || o.Absent[0].ByID {
+		t.Errorf("got %+v, %+v", j, o.Absent)
+	}
+	if o, _ = Look(o, missing, "acct-1", at(time.Minute+Apart), Case{}); o.Gone != nil {
+		t.Fatalf("two listings %s apart are a proof: %+v", Apart, o.Gone)
+	}
+	if o, _ = Look(o, found(guard.StateGone), "acct-1", at(2*time.Minute), Case{}); o.Gone != nil {
+		t.Fatalf("got %+v", o.Gone)
+	}
+	if o, _ = Unlisted(o, "acct-1", at(time.Minute+ListApart), Case{}); o.Gone == nil || o.Gone.Proof != guard.ProofAbsence {
+		t.Fatalf("got %+v", o.Gone)
+	}
+	o, _ = Look(box(), found(guard.StateGone), "acct-1", at(time.Minute), Case{})
+	if o, j = Look(o, found(guard.StateGone), "acct-1", at(time.Hour), Case{}); o.Gone != nil || j.Verdict != VerdictShown {
+		t.Errorf("got %+v, %+v", j, o.Gone)
+	}
+}
+
 func TestWhenAndByWhom(t *testing.T) {
 	ended := func(how guard.How, changed time.Duration) guard.Lookup {
 		l := found(guard.StateGone)
@@ -283,11 +304,14 @@ func TestAbsenceNeedsProof(t *testing.T) {
 					terminal, absent, listed = nil, nil, nil
 				}
 			case "gone":
-				if o, _ = Look(o, found(guard.StateGone), identity, at(now), c); counts {
+				if o, _ = Look(o, found(guard.StateGone), identity, at(now), c); counts && c.HasGet {
 					terminal = append(terminal, now)
 				}
 			case "absent":
-				if o, _ = Look(o, missing, identity, at(now), c); counts && now >= c.Registered.Sub(t0)+Settled {
+				switch o, _ = Look(o, missing, identity, at(now), c); {
+				case counts && !c.HasGet:
+					listed = append(listed, now)
+				case counts && now >= c.Registered.Sub(t0)+Settled:
 					absent = append(absent, now)
 				}
 			case "failed":

@@ -118,6 +118,8 @@ func (p *Provider) Truths() guard.Truths {
 		// IDs are drawn by the server, and no request can choose one (pages).
 		ImmutableIDs: true,
 		HasGet:       true,
+		// A disk is looked for in the list of all.
+		ListedOnly: []guard.Kind{guard.Volume},
 		// Of what is terminated nothing is told any more.
 		TerminalBilling: false,
 		Stop:            guard.StopSavesCompute,

@@ -111,7 +111,9 @@ func (p *Provider) Truths() guard.Truths {
 		// IDs are "unique identifiers" of 32 digits that the server draws; no request can
 		// choose one (description).
 		ImmutableIDs: true,
-		HasGet:       true, // of instances; a file system is read from the list of all
+		HasGet:       true,
+		// description: of file systems there is only the list of all.
+		ListedOnly: []guard.Kind{guard.Filesystem},
 		// An instance is billed until it is terminated (facts).
 		TerminalBilling: true,
 		Stop:            guard.StopUnsupported, // description: instances are launched, restarted and terminated

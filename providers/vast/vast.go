@@ -119,6 +119,8 @@ func (p *Provider) Truths() guard.Truths {
 		// (description, new_contract).
 		ImmutableIDs: true,
 		HasGet:       true,
+		// description: of volumes there is only the list of all.
+		ListedOnly: []guard.Kind{guard.Volume},
 		// What is destroyed is not shown any more (pages), so there is no last word.
 		TerminalBilling: false,
 		// pages: storage bills on while an instance is stopped, and the GPU does not.
