@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"guard"
 )
@@ -29,23 +30,30 @@ func (f Field) Null() bool { return len(f) == 0 || bytes.Equal(f, []byte("null")
 func (f Field) Into(v any) bool { return !f.Null() && json.Unmarshal(f, v) == nil }
 
 // Text is a string made safe to keep, see [Text]; "" for anything else.
-func (f Field) Text(most int) string {
-	if len(f) == 0 || f[0] != '"' {
+func (f Field) Text(most int) string { return Text(f.string(), most) }
+
+// string is what a string says; "" for anything else.
+func (f Field) string() string {
+	n := len(f) - 1
+	if n < 1 || f[0] != '"' {
 		return ""
+	}
+	if !bytes.ContainsAny(f[1:n], `"\`) && utf8.Valid(f) {
+		return string(f[1:n]) // nothing in it is escaped, as in most
 	}
 	var s string
 	if !f.Into(&s) {
 		return ""
 	}
-	return Text(s, most)
+	return s
 }
 
 // ID is a string that names a thing: as it came, for a shortened or a cleaned one would
 // name another. It is false for anything else, and for one that is empty, longer than most
 // bytes, or would not survive [Text].
 func (f Field) ID(most int) (string, bool) {
-	var s string
-	if !f.Into(&s) || s == "" || len(s) > most || Text(s, most) != s {
+	s := f.string()
+	if s == "" || len(s) > most || Text(s, most) != s {
 		return "", false
 	}
 	return s, true

@@ -218,7 +218,7 @@ func (p *Provider) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Loo
 func (p *Provider) get(ctx context.Context, ids []guard.ResourceID) []guard.Lookup {
 	out := make([]guard.Lookup, len(ids))
 	fail := func(i int, err error) {
-		out[i] = guard.Lookup{ID: ids[i], Verdict: guard.VerdictUnknown, Err: fmt.Errorf("read %s: %w", ids[i], err)}
+		out[i] = guard.Lookup{ID: ids[i], Verdict: guard.VerdictUnknown, Err: providers.Says("read", ids[i], err)}
 	}
 	var ask struct {
 		IDs []ref `json:"ids"`
@@ -236,7 +236,7 @@ func (p *Provider) get(ctx context.Context, ids []guard.ResourceID) []guard.Look
 	found := map[ref]lookupItem{}
 	torn := map[ref]bool{} // answered for twice, as absent and not
 	for _, item := range in.Results {
-		about := ref{guard.Kind(item.Kind.text(maxID)), item.ID.text(maxID)}
+		about := ref{guard.Kind(item.Kind.Text(maxID)), item.ID.Text(maxID)}
 		was, told := found[about]
 		torn[about] = torn[about] || told && was.Absent != item.Absent
 		found[about] = item
@@ -247,7 +247,7 @@ func (p *Provider) get(ctx context.Context, ids []guard.ResourceID) []guard.Look
 		switch {
 		case !told:
 			fail(i, fmt.Errorf("%w: the answer says nothing of it", guard.ErrBadReply))
-		case torn[ref{id.Kind, id.ID}], item.Absent && !item.Resource.null():
+		case torn[ref{id.Kind, id.ID}], item.Absent && !item.Resource.Null():
 			fail(i, fmt.Errorf("%w: it is both there and absent", guard.ErrBadReply))
 		case item.Error != nil:
 			fail(i, item.Error.err())
@@ -269,7 +269,7 @@ func (p *Provider) get(ctx context.Context, ids []guard.ResourceID) []guard.Look
 func (p *Provider) Release(ctx context.Context, id guard.ResourceID, opt providers.ReleaseOptions) error {
 	if request := opt.Parent; request.Kind == guard.SpotRequest {
 		if err := p.write(ctx, http.MethodDelete, nil, request); err != nil && !errors.Is(err, guard.ErrNotFound) {
-			return p.says("cancel the spot request "+request.ID+" of", id, err)
+			return providers.Says("cancel the spot request "+request.ID+" of", id, err)
 		}
 	}
 	path := []string{}
@@ -280,20 +280,20 @@ func (p *Provider) Release(ctx context.Context, id guard.ResourceID, opt provide
 	if errors.Is(err, guard.ErrNotFound) {
 		return nil // gone already
 	}
-	return p.says("release", id, err)
+	return providers.Says("release", id, err)
 }
 
 // Stop implements providers.Stopper.
 func (p *Provider) Stop(ctx context.Context, id guard.ResourceID) error {
 	if p.cfg.Truths.Stop == guard.StopUnsupported || id.Kind != guard.Instance {
-		return p.says("stop", id, guard.ErrUnsupported)
+		return providers.Says("stop", id, guard.ErrUnsupported)
 	}
-	return p.says("stop", id, p.write(ctx, http.MethodPost, nil, id, "stop"))
+	return providers.Says("stop", id, p.write(ctx, http.MethodPost, nil, id, "stop"))
 }
 
 // Tag implements providers.Tagger.
 func (p *Provider) Tag(ctx context.Context, id guard.ResourceID, tags map[string]string) error {
-	return p.says("tag", id, p.write(ctx, http.MethodPost, map[string]any{"tags": tags}, id, "tags"))
+	return providers.Says("tag", id, p.write(ctx, http.MethodPost, map[string]any{"tags": tags}, id, "tags"))
 }
 
 // Protection implements providers.Protector.
@@ -302,18 +302,18 @@ func (p *Provider) Protection(ctx context.Context, id guard.ResourceID) (provide
 		Protected field `json:"protected"`
 	}
 	if err := p.api.Get(ctx, &in, nil, "v1", string(id.Kind), id.ID, "protection"); err != nil {
-		return providers.Protection{}, p.says("read the protection of", id, err)
+		return providers.Protection{}, providers.Says("read the protection of", id, err)
 	}
 	release, stop := in.Protected.protection()
-	if in.Protected.null() {
-		return providers.Protection{}, p.says("read the protection of", id, guard.ErrBadReply)
+	if in.Protected.Null() {
+		return providers.Protection{}, providers.Says("read the protection of", id, guard.ErrBadReply)
 	}
 	return providers.Protection{Release: release, Stop: stop}, nil
 }
 
 // Unprotect implements providers.Protector.
 func (p *Provider) Unprotect(ctx context.Context, id guard.ResourceID) error {
-	return p.says("unprotect", id, p.write(ctx, http.MethodDelete, nil, id, "protection"))
+	return providers.Says("unprotect", id, p.write(ctx, http.MethodDelete, nil, id, "protection"))
 }
 
 func (p *Provider) write(ctx context.Context, method string, in any, id guard.ResourceID, path ...string) error {
@@ -328,11 +328,4 @@ func (p *Provider) write(ctx context.Context, method string, in any, id guard.Re
 		return fmt.Errorf("%w, %w: the answer does not say that it was accepted", guard.ErrBadReply, guard.ErrUncertain)
 	}
 	return nil
-}
-
-func (p *Provider) says(verb string, id guard.ResourceID, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s %s %s: %w", verb, id.Kind, id, err)
 }

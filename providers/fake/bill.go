@@ -139,14 +139,12 @@ func (p Paid) Charges(ctx context.Context, since time.Time) ([]guard.Charge, err
 	}
 	var out []guard.Charge
 	for _, l := range in.Lines {
-		c := guard.Charge{What: "total", From: l.From.time(), To: l.To.time()}
+		c := guard.Charge{What: "total", From: l.From.Time(), To: l.To.Time(), Amount: l.Amount.amount(l.Currency.Text(8))}
 		var named bool
 		c.Resource, named = p.id(l.Kind, l.ID, "")
-		m, err := guard.NewMoney(l.Amount.text(64), l.Currency.text(8))
-		if !named || c.From.IsZero() || !c.From.Before(c.To) || err != nil {
+		if !named || c.From.IsZero() || !c.From.Before(c.To) || !c.Amount.IsSet() {
 			return fail(fmt.Errorf("%w: a line does not say for what, when or how much", guard.ErrBadReply))
 		}
-		c.Amount = m
 		if c.To.After(since) {
 			out = append(out, c)
 		}

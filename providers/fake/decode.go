@@ -1,13 +1,10 @@
 package fake
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"guard"
 	"guard/providers"
@@ -27,15 +24,8 @@ const (
 	maxGB   = 1_000_000_000
 )
 
-// field is one value of a reply before anybody believes in its type: one odd
-// field must not cost the record, nor one odd record the page.
-type field []byte
-
-// UnmarshalJSON keeps the value as it came.
-func (f *field) UnmarshalJSON(b []byte) error {
-	*f = append((*f)[:0], b...)
-	return nil
-}
+// field is a providers.Field, which also reads what this cloud alone tells.
+type field struct{ providers.Field }
 
 type listReply struct {
 	Items    []field `json:"items"`
@@ -109,24 +99,24 @@ type record struct {
 // Every other field that makes no sense becomes unknown.
 func (p *Provider) decode(b field, currency string) (guard.Resource, bool) {
 	var rec record
-	if len(b) == 0 || json.Unmarshal(b, &rec) != nil {
+	if !b.Into(&rec) {
 		return guard.Resource{}, false
 	}
-	scope := rec.Scope.text(maxName)
+	scope := rec.Scope.Text(maxName)
 	id, ok := p.id(rec.Kind, rec.ID, scope)
 	if !ok {
 		return guard.Resource{}, false
 	}
 	r := guard.Resource{
-		ID: id, Name: rec.Name.text(maxName),
-		RawState: rec.State.text(maxName), Created: rec.Created.time(), Changed: rec.Changed.time(),
-		Type: rec.Type.text(maxName), GPUModel: rec.GPUModel.text(maxName),
-		Spot: rec.Spot.tri() == guard.Yes, Tags: rec.Tags.tags(), TagsUntold: rec.Tags.null(),
-		Source: rec.Source.text(maxID), UsedBy: rec.UsedBy.texts(maxID), UsesUntold: rec.UsedBy != nil && rec.UsedBy.null(),
+		ID: id, Name: rec.Name.Text(maxName),
+		RawState: rec.State.Text(maxName), Created: rec.Created.Time(), Changed: rec.Changed.Time(),
+		Type: rec.Type.Text(maxName), GPUModel: rec.GPUModel.Text(maxName),
+		Spot: rec.Spot.Tri() == guard.Yes, Tags: rec.Tags.tags(), TagsUntold: rec.Tags.Null(),
+		Source: rec.Source.Text(maxID), UsedBy: rec.UsedBy.texts(maxID), UsesUntold: rec.UsedBy.Field != nil && rec.UsedBy.Null(),
 	}
 	r.Group = r.Tags[groupTag]
 	r.State = stateOf(r.RawState)
-	switch rec.Ended.text(maxName) {
+	switch rec.Ended.Text(maxName) {
 	case endedUser: // somebody with the account's keys; guard knows its own releases
 		r.Ended = guard.ByOutside
 	case endedReclaim:
@@ -134,8 +124,8 @@ func (p *Provider) decode(b field, currency string) (guard.Resource, bool) {
 	case endedPlatform:
 		r.Ended = guard.ByPlatform
 	}
-	r.SizeGB, _ = rec.SizeGB.count(maxGB)
-	gpus, known := rec.GPUs.count(maxGPUs)
+	r.SizeGB, _ = rec.SizeGB.Count(maxGB)
+	gpus, known := rec.GPUs.Count(maxGPUs)
 	if id.Kind == guard.Instance && known {
 		r.GPUs, r.HasGPU = int(gpus), guard.TriOf(gpus > 0)
 	}
@@ -149,7 +139,7 @@ func (p *Provider) decode(b field, currency string) (guard.Resource, bool) {
 	}
 	if id.Kind == guard.Instance {
 		r.StoppedRate = rec.StoppedRate.rate(currency, r)
-		r.StopSaves = effectOf(rec.StopEffect.text(maxName))
+		r.StopSaves = effectOf(rec.StopEffect.Text(maxName))
 	}
 	r.Egress = traffic(rec.Egress, rec.Ingress, currency)
 	r.Bills = bills(r)
@@ -158,16 +148,11 @@ func (p *Provider) decode(b field, currency string) (guard.Resource, bool) {
 	return r, true
 }
 
-// id reads a reference; an ID that is too long is not one, for a shortened ID
-// would name another thing.
+// id reads a reference.
 func (p *Provider) id(kind, id field, scope string) (guard.ResourceID, bool) {
-	k, name := guard.Kind(kind.text(maxName)), id.text(maxID+1)
-	switch k {
-	case guard.Instance, guard.Volume, guard.Snapshot, guard.Image, guard.Address, guard.Filesystem, guard.SpotRequest:
-	default:
-		return guard.ResourceID{}, false
-	}
-	if name == "" || len([]rune(name)) > maxID {
+	k := guard.Kind(kind.Text(maxName))
+	name, ok := id.ID(maxID)
+	if !ok || !slices.Contains(guard.Kinds, k) {
 		return guard.ResourceID{}, false
 	}
 	return guard.ResourceID{Account: p.cfg.Account, Kind: k, Scope: scope, ID: name}, true
@@ -175,19 +160,19 @@ func (p *Provider) id(kind, id field, scope string) (guard.ResourceID, bool) {
 
 func (p *Provider) relations(r *guard.Resource, rec record) {
 	var parent struct{ Kind, ID, Scope field }
-	if len(rec.Parent) > 0 && json.Unmarshal(rec.Parent, &parent) == nil {
-		r.Parent, _ = p.id(parent.Kind, parent.ID, parent.Scope.text(maxName))
+	if rec.Parent.Into(&parent) {
+		r.Parent, _ = p.id(parent.Kind, parent.ID, parent.Scope.Text(maxName))
 	}
 	var attached []struct {
 		Kind, ID, Scope field
 		Goes            field `json:"goes_with_instance"`
 	}
-	if len(rec.Attached) == 0 || json.Unmarshal(rec.Attached, &attached) != nil {
+	if !rec.Attached.Into(&attached) {
 		return
 	}
 	for _, a := range attached {
-		if id, ok := p.id(a.Kind, a.ID, a.Scope.text(maxName)); ok {
-			r.Children = append(r.Children, guard.Child{ID: id, GoesWithInstance: a.Goes.tri()})
+		if id, ok := p.id(a.Kind, a.ID, a.Scope.Text(maxName)); ok {
+			r.Children = append(r.Children, guard.Child{ID: id, GoesWithInstance: a.Goes.Tri()})
 		}
 	}
 }
@@ -231,98 +216,40 @@ func bills(r guard.Resource) guard.Tri {
 	return guard.TriOf(!r.StoppedRate.Free)
 }
 
-func (f field) null() bool { return len(f) == 0 || bytes.Equal(f, []byte("null")) }
-
-// plain is a string in which nothing is escaped, as most are.
-func (f field) plain() (string, bool) {
-	n := len(f) - 1
-	if n < 1 || f[0] != '"' || f[n] != '"' || bytes.ContainsAny(f[1:n], `"\`) || !utf8.Valid(f) {
-		return "", false
+// amount is a sum of a currency, as a number or as its digits in a text; not set for
+// anything else.
+func (f field) amount(currency string) guard.Money {
+	if m, ok := f.Money(currency); ok {
+		return m
 	}
-	return string(f[1:n]), true
-}
-
-// text is a string, or a number as a string; "" for anything else.
-func (f field) text(most int) string {
-	if f.null() {
-		return ""
-	}
-	if s, ok := f.plain(); ok {
-		return providers.Text(s, most)
-	}
-	var s string
-	if json.Unmarshal(f, &s) == nil {
-		return providers.Text(s, most)
-	}
-	if f[0] == '-' || f[0] >= '0' && f[0] <= '9' {
-		return providers.Text(string(f), most)
-	}
-	return ""
+	m, _ := guard.NewMoney(f.Text(64), currency) // not set with an error
+	return m
 }
 
 func (f field) texts(most int) []string {
 	var list []field
-	if f.null() || json.Unmarshal(f, &list) != nil {
+	if !f.Into(&list) {
 		return nil
 	}
 	var out []string
 	for _, x := range list {
-		if s := x.text(most); s != "" && len(out) < maxTags {
+		if s := x.Text(most); s != "" && len(out) < maxTags {
 			out = append(out, s)
 		}
 	}
 	return out
 }
 
-// tri is a yes or no, as JSON or as a word.
-func (f field) tri() guard.Tri {
-	switch strings.Trim(string(f), `"`) {
-	case "true":
-		return guard.Yes
-	case "false":
-		return guard.No
-	}
-	return guard.Unknown
-}
-
-// time is an RFC 3339 time or seconds since 1970, in this century; else zero.
-func (f field) time() time.Time {
-	s := f.text(64)
-	at, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
-		sec, err := strconv.ParseFloat(s, 64)
-		if err != nil || !(sec > 0 && sec < 1e11) {
-			return time.Time{}
-		}
-		at = time.UnixMicro(int64(sec * 1e6))
-	}
-	at = at.UTC()
-	if y := at.Year(); y < 2000 || y > 2100 {
-		return time.Time{}
-	}
-	return at
-}
-
-// count is a whole number from 0 to most; false where it is not.
-func (f field) count(most int64) (int64, bool) {
-	s := strings.TrimSuffix(f.text(32), ".0")
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n < 0 || n > most {
-		return 0, false
-	}
-	return n, true
-}
-
 func (f field) tags() map[string]string {
 	var in map[string]field
-	if f.null() || string(f) == "{}" || json.Unmarshal(f, &in) != nil || len(in) == 0 {
+	if !f.Into(&in) || len(in) == 0 {
 		return nil
 	}
 	out := map[string]string{}
 	for k, v := range in {
 		// guard's own tags decide whose a box is: they are never the ones dropped.
 		if len(out) < maxTags || strings.HasPrefix(k, "guard:") {
-			out[providers.Text(k, maxName)] = v.text(maxValue)
+			out[providers.Text(k, maxName)] = v.Text(maxValue)
 		}
 	}
 	return out
@@ -331,7 +258,7 @@ func (f field) tags() map[string]string {
 // protection is what "protected" says; unknown where it says nothing.
 func (f field) protection() (release, stop guard.Tri) {
 	var list []string
-	if f.null() || json.Unmarshal(f, &list) != nil {
+	if !f.Into(&list) {
 		return guard.Unknown, guard.Unknown
 	}
 	release, stop = guard.No, guard.No
@@ -373,24 +300,23 @@ func (f field) perGB(currency string) (amount, upTo guard.Money, freeGB int64, u
 		FreeGB   field `json:"free_gb"`
 		Currency field `json:"currency"`
 	}
-	if f.null() || json.Unmarshal(f, &in) != nil || in.Per.text(16) != "gb" {
+	if !f.Into(&in) || in.Per.Text(16) != "gb" {
 		return amount, upTo, 0, false
 	}
-	if c := in.Currency.text(8); c != "" {
+	if c := in.Currency.Text(8); c != "" {
 		currency = c
 	}
 	sum := func(f field) guard.Money {
-		m, err := guard.NewMoney(f.text(64), currency)
-		if err != nil || m.IsNegative() {
-			return guard.Money{}
+		if m := f.amount(currency); !m.IsNegative() {
+			return m
 		}
-		return m
+		return guard.Money{}
 	}
 	if amount = sum(in.Amount); !amount.IsSet() {
 		upTo = sum(in.UpTo)
 	}
-	freeGB, _ = in.FreeGB.count(maxGB)
-	return amount, upTo, freeGB, in.Amount.null()
+	freeGB, _ = in.FreeGB.Count(maxGB)
+	return amount, upTo, freeGB, in.Amount.Null()
 }
 
 // rate reads a price; what is not one, or is for a number of GPUs or GB that is
@@ -403,18 +329,15 @@ func (f field) rate(currency string, r guard.Resource) guard.Rate {
 		Currency field `json:"currency"`
 		Free     field `json:"free"`
 	}
-	if f.null() || json.Unmarshal(f, &in) != nil {
+	if !f.Into(&in) {
 		return guard.Rate{}
 	}
-	if c := in.Currency.text(8); c != "" {
+	if c := in.Currency.Text(8); c != "" {
 		currency = c
 	}
-	amount, err := guard.NewMoney(in.Amount.text(64), currency)
-	if err != nil {
-		return guard.Rate{}
-	}
-	rate := guard.Rate{Amount: amount, Unit: "machine", Source: "api", Free: in.Free.tri() == guard.Yes && amount.IsZero()}
-	per := in.Per.text(16)
+	amount := in.Amount.amount(currency)
+	rate := guard.Rate{Amount: amount, Unit: "machine", Source: "api", Free: in.Free.Tri() == guard.Yes && amount.IsZero()}
+	per := in.Per.Text(16)
 	switch per {
 	case "second":
 		rate.Per = time.Second
@@ -429,13 +352,13 @@ func (f field) rate(currency string, r guard.Resource) guard.Rate {
 	default:
 		return guard.Rate{}
 	}
-	perGPU := in.PerGPU.tri()
+	perGPU := in.PerGPU.Tri()
 	switch {
 	case per == "gb_month" && r.SizeGB > 0:
 		rate = rate.PerGB(r.SizeGB)
 	case perGPU == guard.Yes && r.GPUs > 0:
 		rate = rate.PerGPU(r.GPUs)
-	case per == "gb_month", perGPU == guard.Yes, perGPU == guard.Unknown && !in.PerGPU.null():
+	case per == "gb_month", perGPU == guard.Yes, perGPU == guard.Unknown && !in.PerGPU.Null():
 		return guard.Rate{}
 	}
 	if !rate.Known() {

@@ -218,7 +218,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	p := c.Provider()
 	f.Fuzz(func(t *testing.T, b []byte, currency string) {
-		if r, ok := p.decode(b, currency); ok {
+		if r, ok := p.decode(field{b}, currency); ok {
 			sound(t, r, r.ID.Kind)
 		}
 	})

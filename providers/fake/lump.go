@@ -1,7 +1,6 @@
 package fake
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
@@ -99,14 +98,14 @@ func (f field) lump(currency string) guard.Lump {
 		Until    field `json:"until"`
 		Renews   field `json:"renews"`
 	}
-	if f.null() || json.Unmarshal(f, &in) != nil || in.From.time().IsZero() {
+	if !f.Into(&in) || in.From.Time().IsZero() {
 		return guard.Lump{}
 	}
-	if c := in.Currency.text(8); c != "" {
+	if c := in.Currency.Text(8); c != "" {
 		currency = c
 	}
-	l := guard.Lump{From: in.From.time(), Until: in.Until.time(), Renews: in.Renews.tri(), Source: "api"}
-	if m, err := guard.NewMoney(in.Amount.text(64), currency); err == nil && !m.IsNegative() {
+	l := guard.Lump{From: in.From.Time(), Until: in.Until.Time(), Renews: in.Renews.Tri(), Source: "api"}
+	if m := in.Amount.amount(currency); !m.IsNegative() {
 		l.Amount = m
 	}
 	return l
@@ -134,8 +133,8 @@ func (f field) ends() guard.PlatformEnd {
 		At  field `json:"at"`
 		Why field `json:"why"`
 	}
-	if f.null() || json.Unmarshal(f, &in) != nil || in.At.time().IsZero() {
+	if !f.Into(&in) || in.At.Time().IsZero() {
 		return guard.PlatformEnd{}
 	}
-	return guard.PlatformEnd{At: in.At.time(), Why: in.Why.text(maxName)}
+	return guard.PlatformEnd{At: in.At.Time(), Why: in.Why.Text(maxName)}
 }

@@ -2,7 +2,6 @@ package fake
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"net/http"
@@ -46,7 +45,7 @@ type signalsReply struct {
 func (p *Provider) signals(ctx context.Context, of []providers.SignalsOf) []providers.Signals {
 	out := make([]providers.Signals, len(of))
 	fail := func(i int, err error) {
-		out[i] = providers.Signals{Err: fmt.Errorf("read the signals of %s: %w", of[i].Resource.ID, err)}
+		out[i] = providers.Signals{Err: providers.Says("read the signals of", of[i].Resource.ID, err)}
 	}
 	var ask struct {
 		IDs []askSignals `json:"ids"`
@@ -63,7 +62,7 @@ func (p *Provider) signals(ctx context.Context, of []providers.SignalsOf) []prov
 	}
 	told := map[ref]int{}
 	for i, r := range in.Results {
-		told[ref{guard.Kind(r.Kind.text(maxID)), r.ID.text(maxID)}] = i
+		told[ref{guard.Kind(r.Kind.Text(maxID)), r.ID.Text(maxID)}] = i
 	}
 	for i, o := range of {
 		n, ok := told[ref{o.Resource.ID.Kind, o.Resource.ID.ID}]
@@ -77,7 +76,7 @@ func (p *Provider) signals(ctx context.Context, of []providers.SignalsOf) []prov
 			fail(i, r.Error.err())
 		case r.Absent:
 			fail(i, guard.ErrNotFound)
-		case r.Samples.null() || json.Unmarshal(r.Samples, &list) != nil:
+		case !r.Samples.Into(&list):
 			fail(i, fmt.Errorf("%w: the answer has no list of samples", guard.ErrBadReply))
 		default:
 			out[i].Samples = samples(list, o)
@@ -103,23 +102,23 @@ func samples(list []field, of providers.SignalsOf) []guard.Sample {
 // One without a time has the zero time.
 func (f field) sample(gpus int) guard.Sample {
 	var in map[string]field
-	if f.null() || json.Unmarshal(f, &in) != nil {
+	if !f.Into(&in) {
 		return guard.Sample{}
 	}
-	s := guard.Sample{At: in["at"].time(), Source: "fake", Boot: in["boot"].text(maxID), Basis: in["basis"].basis(),
-		CPUCores: in["cpu_cores"].gauge(), Cores: in["cores"].gauge(),
-		Rx: in["rx_bytes_s"].gauge(), Tx: in["tx_bytes_s"].gauge(), Disk: in["disk_bytes_s"].gauge(),
-		Processes: in["processes"].gauge(), Sessions: in["sessions"].gauge(),
-		InputAge: in["session_input_age"].gauge(), HeartbeatAge: in["heartbeat_age"].gauge(),
+	s := guard.Sample{At: in["at"].Time(), Source: "fake", Boot: in["boot"].Text(maxID), Basis: in["basis"].basis(),
+		CPUCores: in["cpu_cores"].Gauge(), Cores: in["cores"].Gauge(),
+		Rx: in["rx_bytes_s"].Gauge(), Tx: in["tx_bytes_s"].Gauge(), Disk: in["disk_bytes_s"].Gauge(),
+		Processes: in["processes"].Gauge(), Sessions: in["sessions"].Gauge(),
+		InputAge: in["session_input_age"].Gauge(), HeartbeatAge: in["heartbeat_age"].Gauge(),
 		NICs: in["nics"].nics(),
 	}
-	if sec := in["interval_s"].gauge(); sec.V > 0 && sec.V <= (24*time.Hour).Seconds() {
+	if sec := in["interval_s"].Gauge(); sec.V > 0 && sec.V <= (24*time.Hour).Seconds() {
 		s.Interval = time.Duration(sec.V * float64(time.Second))
 	}
 	s.GPUs = gpuSamples(in, gpus)
 	if list, ok := in["gpu_processes"].list(); ok {
 		s.GPUProcesses = gpuProcesses(list)
-		if in["processes"].null() {
+		if in["processes"].Null() {
 			s.Processes = guard.Known(float64(len(list)))
 		}
 	}
@@ -165,13 +164,13 @@ func gpuSamples(in map[string]field, gpus int) []guard.GPUSample {
 		for i := range out {
 			switch at := gpuFields[name](&out[i]); {
 			case list == nil:
-				*at = in[name].gauge()
+				*at = in[name].Gauge()
 			case i < len(list):
-				*at = list[i].gauge()
+				*at = list[i].Gauge()
 			}
 		}
 	}
-	if in["mig"].tri() == guard.Yes {
+	if in["mig"].Tri() == guard.Yes {
 		for i := range out {
 			out[i].MIG = true
 		}
@@ -188,11 +187,11 @@ func gpuProcesses(list []field) []guard.GPUProcess {
 			MemUsed field `json:"mem_mib"`
 			Alive   field `json:"alive"`
 		}
-		if json.Unmarshal(f, &in) != nil {
+		if !f.Into(&in) {
 			continue
 		}
-		pid, _ := in.PID.count(math.MaxInt32)
-		out = append(out, guard.GPUProcess{PID: int(pid), Util: in.Util.gauge(), MemUsed: in.MemUsed.gauge(), Alive: in.Alive.tri()})
+		pid, _ := in.PID.Count(math.MaxInt32)
+		out = append(out, guard.GPUProcess{PID: int(pid), Util: in.Util.Gauge(), MemUsed: in.MemUsed.Gauge(), Alive: in.Alive.Tri()})
 	}
 	return out
 }
@@ -208,45 +207,31 @@ func (f field) nics() []guard.NICSample {
 			Tx   field `json:"tx"`
 			Bits field `json:"bits"`
 		}
-		if json.Unmarshal(x, &in) != nil {
+		if !x.Into(&in) {
 			continue
 		}
-		rx, err1 := strconv.ParseUint(in.Rx.text(32), 10, 64)
-		tx, err2 := strconv.ParseUint(in.Tx.text(32), 10, 64)
-		name := in.Name.text(maxName)
+		rx, err1 := strconv.ParseUint(string(in.Rx.Field), 10, 64)
+		tx, err2 := strconv.ParseUint(string(in.Tx.Field), 10, 64)
+		name := in.Name.Text(maxName)
 		if err1 != nil || err2 != nil || name == "" {
 			continue
 		}
-		bits, _ := in.Bits.count(64)
+		bits, _ := in.Bits.Count(64)
 		out = append(out, guard.NICSample{Name: name, Rx: rx, Tx: tx, Bits: int(bits)})
 	}
 	return out
 }
 
 func (f field) list() ([]field, bool) {
-	if len(f) == 0 || f[0] != '[' {
-		return nil, false
-	}
-	out := []field{}
-	if json.Unmarshal(f, &out) != nil {
-		return nil, false
-	}
-	return out, true
-}
-
-// gauge is a number; text in its place, "N/A" or "NaN", is not known.
-func (f field) gauge() guard.Gauge {
-	v, err := strconv.ParseFloat(string(f), 64)
-	if err != nil {
-		return guard.Gauge{}
-	}
-	return guard.Known(v)
+	var out []field
+	ok := len(f.Field) > 0 && f.Field[0] == '[' && f.Into(&out)
+	return out, ok
 }
 
 // basis is what the numbers stand for; a word that the adapter does not know is not
 // taken for more than an instant.
 func (f field) basis() guard.Basis {
-	switch b := guard.Basis(f.text(maxName)); b {
+	switch b := guard.Basis(f.Text(maxName)); b {
 	case guard.Average, guard.Summary:
 		return b
 	}

@@ -25,7 +25,7 @@ func (p Timed) Arm(ctx context.Context, id guard.ResourceID, at time.Time) error
 	if !at.IsZero() {
 		in["at"] = stamp(at)
 	}
-	return p.says("set the timer of", id, p.write(ctx, http.MethodPost, in, id, "timer"))
+	return providers.Says("set the timer of", id, p.write(ctx, http.MethodPost, in, id, "timer"))
 }
 
 // Armed implements providers.TTLArmer.
@@ -36,17 +36,17 @@ func (p Timed) Armed(ctx context.Context, id guard.ResourceID) (time.Time, error
 		} `json:"timer"`
 	}
 	if err := p.api.Get(ctx, &in, nil, "v1", string(id.Kind), id.ID, "timer"); err != nil {
-		return time.Time{}, p.says("read the timer of", id, err)
+		return time.Time{}, providers.Says("read the timer of", id, err)
 	}
 	if in.Timer == nil {
-		return time.Time{}, p.says("read the timer of", id, fmt.Errorf("%w: the answer tells of no timer", guard.ErrBadReply))
+		return time.Time{}, providers.Says("read the timer of", id, fmt.Errorf("%w: the answer tells of no timer", guard.ErrBadReply))
 	}
-	if in.Timer.At.null() {
+	if in.Timer.At.Null() {
 		return time.Time{}, nil
 	}
-	at := in.Timer.At.time()
+	at := in.Timer.At.Time()
 	if at.IsZero() {
-		return time.Time{}, p.says("read the timer of", id, fmt.Errorf("%w: its time is none", guard.ErrBadReply))
+		return time.Time{}, providers.Says("read the timer of", id, fmt.Errorf("%w: its time is none", guard.ErrBadReply))
 	}
 	return at, nil
 }

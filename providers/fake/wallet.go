@@ -53,11 +53,11 @@ func (p Paid) Balance(ctx context.Context) (guard.Balance, error) {
 	if in.Unsupported {
 		return guard.Balance{}, fmt.Errorf("read the balance of %s: %w", p.cfg.Account, guard.ErrUnsupported)
 	}
-	amount, err := guard.NewMoney(in.Amount.text(64), in.Currency.text(8))
-	if err != nil {
+	amount := in.Amount.amount(in.Currency.Text(8))
+	if !amount.IsSet() {
 		return guard.Balance{}, fmt.Errorf("read the balance of %s: %w: the answer has no amount", p.cfg.Account, guard.ErrBadReply)
 	}
-	return guard.Balance{Amount: amount, At: in.At.time()}, nil
+	return guard.Balance{Amount: amount, At: in.At.Time()}, nil
 }
 
 // wallet is what an account that pays ahead was given.
