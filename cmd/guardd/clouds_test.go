@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +16,8 @@ import (
 	"guard/daemon/client"
 	"guard/daemon/notify"
 	"guard/daemon/wire"
-	"guard/providers"
+	"guard/providers/providertest"
+	"guard/providers/providertest/cloudtest"
 	"guard/store"
 	"guard/store/memory"
 )
@@ -35,46 +35,47 @@ type story struct {
 // begins is when a story does.
 var begins = time.Date(2026, 3, 6, 9, 0, 0, 0, time.UTC)
 
-// now is the time in the story, which may not have been told yet.
-func (s *story) now() time.Time {
-	if s == nil {
-		return begins
-	}
-	return s.at.Wall
+// begin is a story in which nothing happens yet.
+func begin(t *testing.T) *story {
+	return &story{t: t, at: guard.Instant{Wall: begins, Elapsed: time.Hour}}
 }
 
-// tell starts a daemon over a configuration, whose accounts are made by make.
-func tell(t *testing.T, config string, make func(a configs.Account) (providers.Provider, error)) *story {
-	t.Helper()
-	s := &story{t: t, at: guard.Instant{Wall: begins, Elapsed: time.Hour}}
-	c, err := configs.Load([]byte(config), "guard.yaml", sections, anyEnv)
+// cloud gives a cloud the story's clock.
+func (s *story) cloud(c *cloudtest.Cloud) *cloudtest.Cloud {
+	c.Clock = func() time.Time { return s.at.Wall }
+	return c
+}
+
+// tell has a daemon watch an account, made by open, in enforce mode for a minute. Whatever
+// variable of the environment the account's section names is the suite's secret.
+func (s *story) tell(rules, account string, open daemon.Factory) {
+	s.t.Helper()
+	config := fmt.Sprintf("mode: enforce\nrules: {%s}\naccounts:\n  - {%s}\n", rules, account)
+	c, err := configs.Load([]byte(config), "guard.yaml", sections, func(string) (string, bool) { return providertest.Secret, true })
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	ledger, err := store.Open(t.Context(), memory.New(), s.at)
+	ledger, err := store.Open(s.t.Context(), memory.New(), s.at)
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	s.t.Cleanup(func() {
 		if err := ledger.Check(context.Background()); err != nil {
-			t.Errorf("the ledger is not in order: %v", err)
+			s.t.Errorf("the ledger is not in order: %v", err)
 		}
 	})
-	factories := map[string]daemon.Factory{}
-	for _, a := range c.Accounts {
-		factories[a.Provider] = func(_ context.Context, a configs.Account) (providers.Provider, error) { return make(a) }
-	}
-	s.daemon, err = daemon.New(t.Context(), daemon.Options{
-		Ledger: ledger, Config: c, Factories: factories, Boot: "story", Now: func() guard.Instant { return s.at }, Log: slog.New(slog.DiscardHandler),
+	s.daemon, err = daemon.New(s.t.Context(), daemon.Options{
+		Ledger: ledger, Config: c, Factories: map[string]daemon.Factory{c.Accounts[0].Provider: open}, Boot: "story",
+		Now: func() guard.Instant { return s.at }, Log: slog.New(slog.DiscardHandler),
 		Channels: func(*configs.Config) ([]notify.Channel, error) { return []notify.Channel{s}, nil },
 	})
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	if s.client, err = client.New(client.Options{Transport: client.InProcess(api.As(api.Caller{Name: "admin", Role: guard.Admin}, s.daemon.Handler()))}); err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	return s
+	s.until(time.Minute)
 }
 
 // Name implements notify.Channel.
@@ -150,4 +151,19 @@ func (s *story) heard(words ...string) {
 		}
 		s.t.Errorf("nobody was told of %q; told was:\n%s", words, strings.Join(titles, "\n"))
 	}
+}
+
+// called sees how often a cloud was called: in all at most, and exactly for each part of a
+// call.
+func (s *story) called(calls []string, most int, want map[string]int) {
+	s.t.Helper()
+	for part, n := range want {
+		if got := strings.Count(strings.Join(calls, "\n"), part); got != n {
+			s.t.Errorf("%d calls have %q, want %d: %v", got, part, n, calls)
+		}
+	}
+	if len(calls) > most {
+		s.t.Errorf("%d calls, at most %d are wanted", len(calls), most)
+	}
+	s.t.Logf("%d calls", len(calls))
 }

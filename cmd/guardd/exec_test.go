@@ -64,18 +64,15 @@ func (c rack) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	cloudtest.Reply(w, http.StatusAccepted, struct{}{})
 }
 
-// plugged is a story over the exec adapter and real programs; the command of the account
-// is its configuration's.
-func plugged(t *testing.T, config string) *story {
-	t.Helper()
+// plug has a story told of an account of the exec adapter and a real program.
+func (s *story) plug(account string) {
+	s.t.Helper()
 	all := &exec.Programs{}
-	t.Cleanup(all.Close)
-	return tell(t, config, func(a configs.Account) (providers.Provider, error) {
-		section := a.Section.(exec.Config)
+	s.t.Cleanup(all.Close)
+	s.tell("", "name: rack, provider: exec, "+account, factory(func(_ context.Context, a configs.Account, section exec.Config) (providers.Provider, error) {
 		section.Timeout /= 10
-		section.Env = map[string]guard.Secret{"CLOUD_TOKEN": guard.NewSecret(providertest.Secret)}
 		return exec.New(exec.Options{Name: a.Name, Config: section, Programs: all})
-	})
+	}))
 }
 
 // TestExamplePlugin: the shipped example, as it is, has a machine watched, counted and
@@ -89,18 +86,13 @@ func TestExamplePlugin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s *story
-	c := &cloudtest.Cloud{Lags: cloudtest.Lags{End: time.Minute}, Clock: func() time.Time { return s.now() }}
+	s := begin(t)
+	c := s.cloud(&cloudtest.Cloud{Lags: cloudtest.Lags{End: time.Minute}})
 	c.Create(providertest.Thing{ID: "m-1", Name: "train", GPUs: 2})
 	c.Create(providertest.Thing{ID: "m-2", Name: "other", GPUs: 2})
 	server := httptest.NewServer(rack{c})
 	defer server.Close()
-	s = plugged(t, `
-mode: enforce
-accounts:
-  - {name: rack, provider: exec, exec: {command: ["`+python+`", "`+example+`", "`+server.URL+`"]}}
-`)
-	s.until(time.Minute)
+	s.plug(fmt.Sprintf("exec: {command: [%q, %q, %q], env: {CLOUD_TOKEN: {env: RACK_TOKEN}}}", python, example, server.URL))
 	s.register(wire.RegisterRequest{ID: "rack/m-1", TTL: "1h59m"})
 	s.until(3 * time.Hour)
 	s.is("rack/m-1", "released, bills no, spent 6.05 CNY")
@@ -146,11 +138,7 @@ done
 			if strings.Contains(tt.want, "500ms") {
 				timeout = "5s" // a tenth is what the program has here
 			}
-			config := `
-mode: enforce
-accounts:
-  - {name: rack, provider: exec, poll: 10m, exec: {command: ["` + file + `", "` + sign + `"], timeout: ` + timeout + `}}
-`
+			account := fmt.Sprintf("poll: 10m, exec: {command: [%q, %q], timeout: %s}", file, sign, timeout)
 			told := func(s *story) {
 				t.Helper()
 				status, err := s.client.Status(context.Background())
@@ -158,15 +146,15 @@ accounts:
 					t.Errorf("%q, %v; want %q", status.Attention, err, tt.want)
 				}
 			}
-			s := plugged(t, config)
-			s.until(time.Minute)
+			s := begin(t)
+			s.plug(account)
 			s.register(wire.RegisterRequest{ID: "rack/m-1", TTL: "1h"})
 			s.until(12 * time.Minute)
 			if err := os.WriteFile(sign, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			fresh := plugged(t, config)
-			fresh.until(time.Minute)
+			fresh := begin(t)
+			fresh.plug(account)
 			told(fresh)
 			s.until(45 * time.Minute)
 			told(s)

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"slices"
+	"context"
 	"testing"
 	"time"
 
@@ -18,22 +18,17 @@ import (
 // TestLambdaStory: an instance is terminated at the end of its lease, with proof, and its
 // file system is told of; another, that Lambda takes back, ends its lease by itself.
 func TestLambdaStory(t *testing.T) {
-	var s *story
+	s := begin(t)
 	c := &lambdatest.Cloud{Key: providertest.Secret, Special: map[string]lambdatest.Special{},
-		Cloud: &cloudtest.Cloud{Lags: cloudtest.Lags{End: time.Minute, Forget: time.Hour}, Clock: func() time.Time { return s.now() }}}
+		Cloud: s.cloud(&cloudtest.Cloud{Lags: cloudtest.Lags{End: time.Minute, Forget: time.Hour}})}
 	for _, id := range []string{"train", "spot"} {
 		c.Create(providertest.Thing{ID: id, Name: id, GPUs: 8, Price: guard.MustMoney("6.32USD")})
 	}
 	c.Create(providertest.Thing{Kind: guard.Filesystem, ID: "data", Name: "data", AttachedTo: "train"})
-	s = tell(t, `
-mode: enforce
-rules: {orphan_filesystem: {after: 1h, then: alert}}
-accounts:
-  - {name: gpus, provider: lambda, sweep: 10m, lambda: {api_key: {env: LAMBDA_API_KEY}}}
-`, func(a configs.Account) (providers.Provider, error) {
-		return lambda.New(lambda.Options{Name: a.Name, Config: lambda.Config{APIKey: guard.NewSecret(providertest.Secret)}, Base: cloudtest.In(c), Unpaced: true})
-	})
-	s.until(time.Minute)
+	s.tell("orphan_filesystem: {after: 1h, then: alert}", "name: gpus, provider: lambda, sweep: 10m, lambda: {api_key: {env: LAMBDA_API_KEY}}",
+		factory(func(_ context.Context, a configs.Account, section lambda.Config) (providers.Provider, error) {
+			return lambda.New(lambda.Options{Name: a.Name, Config: section, Base: cloudtest.In(c), Unpaced: true})
+		}))
 	s.register(wire.RegisterRequest{ID: "gpus/train", TTL: "1h59m"})
 	s.register(wire.RegisterRequest{ID: "gpus/spot", TTL: "8h"})
 	s.until(time.Hour)
@@ -46,13 +41,6 @@ accounts:
 	s.is("gpus/spot", "gone, bills no, spent 6.43 USD")       // an hour, and until the next poll
 	s.heard("spot", "took it back")
 	s.heard("data", "left behind")
-	posts := slices.DeleteFunc(c.Calls(), func(call string) bool { return call[:4] != "POST" })
-	if len(posts) != 1 {
-		t.Errorf("%d terminations, want one", len(posts))
-	}
 	// Four hours are 240 polls, 24 sweeps of two calls, and the reads around an end.
-	if n := len(c.Calls()); n > 330 {
-		t.Errorf("%d calls in four hours", n)
-	}
-	t.Logf("%d calls in four hours", len(c.Calls()))
+	s.called(c.Calls(), 330, map[string]int{"POST ": 1})
 }

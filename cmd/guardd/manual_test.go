@@ -6,9 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"guard/configs"
 	"guard/daemon/wire"
-	"guard/providers"
 	"guard/providers/manual"
 )
 
@@ -16,14 +14,8 @@ import (
 // costs what they said, is asked for at its end, and counts until somebody says that it is
 // gone, whose word is the proof.
 func TestManualStory(t *testing.T) {
-	s := tell(t, `
-mode: enforce
-accounts:
-  - {name: desk, provider: manual, manual: {how: "AutoDL's console, then Release"}}
-`, func(a configs.Account) (providers.Provider, error) {
-		return manual.New(a.Name, a.Section.(manual.Config))
-	})
-	s.until(time.Minute)
+	s := begin(t)
+	s.tell("", `name: desk, provider: manual, manual: {how: "AutoDL's console, then Release"}`, factories[manual.Kind])
 	for _, id := range []string{"desk/asked", "desk/early"} {
 		s.register(wire.RegisterRequest{ID: id, TTL: "1h59m", Price: "3CNY/h"})
 	}
