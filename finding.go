@@ -80,7 +80,9 @@ type Finding struct {
 	Closed   time.Time  `json:"closed,omitzero"`
 	// Title is one line; Facts are what it was judged on, in order.
 	Title string `json:"title"`
-	Facts []Fact `json:"facts,omitzero"`
+	// Titles are the title in the other languages that people were told it in.
+	Titles map[Lang]string `json:"titles,omitzero"`
+	Facts  []Fact          `json:"facts,omitzero"`
 	// Wastes is what it costs per hour, where known.
 	Wastes Money `json:"wastes"`
 	Urgent bool  `json:"urgent,omitzero"`
@@ -98,6 +100,14 @@ func (f Finding) Key() string {
 		return string(f.Rule) + "|" + f.Subject
 	}
 	return string(f.Rule) + "|" + f.Resource.Key()
+}
+
+// TitleIn is the title in a language; in English where it was not told in that one.
+func (f Finding) TitleIn(lang Lang) string {
+	if t, ok := f.Titles[lang]; ok {
+		return t
+	}
+	return f.Title
 }
 
 // Fact is one thing a judgement rests on.
@@ -232,49 +242,6 @@ type Receipt struct {
 	Unspent   Money        `json:"unspent"`
 	Leftovers []ResourceID `json:"leftovers,omitzero"` // what still bills
 	Attempts  int          `json:"attempts"`
-}
-
-// Message is one thing people are told, in one channel. It is written in the
-// transaction that causes it and kept until a channel has taken it.
-type Message struct {
-	// ID is derived from cause and state, so that writing it again changes nothing.
-	ID      string `json:"id"`
-	Channel string `json:"channel"`
-	// Thread groups the messages of one instance: its ResourceID.Key, or "".
-	Thread  string       `json:"thread,omitzero"`
-	About   []ResourceID `json:"about,omitzero"`
-	Rule    Rule         `json:"rule,omitzero"`
-	Finding string       `json:"finding,omitzero"`
-	Release string       `json:"release,omitzero"`
-	Urgent  bool         `json:"urgent,omitzero"`
-	// Title and Lines are plain text, never markup: the channel escapes them.
-	Title     string    `json:"title"`
-	Lines     []string  `json:"lines,omitzero"`
-	CreatedAt time.Time `json:"created_at"`
-
-	Attempts  int       `json:"attempts,omitzero"`
-	NextTry   time.Time `json:"next_try,omitzero"`
-	LastError string    `json:"last_error,omitzero"`
-	// Uncertain: a post went out and its fate is not known.
-	Uncertain bool `json:"uncertain,omitzero"`
-	MayRepeat bool `json:"may_repeat,omitzero"`
-	// Looks counts the look-ups of an uncertain post that failed in a row.
-	Looks int `json:"looks,omitzero"`
-	// Batch is the ID of the digest that it was last posted in; "" where alone.
-	Batch string `json:"batch,omitzero"`
-	// Short: the channel refused the full form; the shortest one is posted next.
-	Short   bool      `json:"short,omitzero"`
-	Acked   time.Time `json:"acked,omitzero"`
-	Receipt string    `json:"receipt,omitzero"` // the channel's own ID of it
-}
-
-// Posted is how a channel acknowledges a message.
-type Posted struct {
-	// Receipt is the channel's own ID of the message.
-	Receipt string
-	// Thread is what later messages of the same thread are posted under; ""
-	// where the channel has no threads.
-	Thread string
 }
 
 // JournalEntry is one line of the append-only history.

@@ -92,7 +92,7 @@ func floor(importPath string) (int, bool) {
 	switch rel {
 	case ".":
 		return 0, true
-	case "policy", "policy/spend", "policy/activity", "policy/egress", "policy/release", "policy/presence",
+	case "policy", "policy/say", "policy/spend", "policy/activity", "policy/egress", "policy/release", "policy/presence",
 		"providers", "providers/prices", "store",
 		// What nvidia-smi, rocm-smi and Linux tell, read for the sources and for the agent.
 		"providers/signals/nvidiasmi", "providers/signals/rocmsmi", "providers/signals/machine":
@@ -100,7 +100,7 @@ func floor(importPath string) (int, bool) {
 	case "configs", "daemon/wire", "daemon/notify/notifytest":
 		return 2, true
 	case "daemon/observe", "daemon/signals", "daemon/keep", "daemon/meter", "daemon/decide", "daemon/release", "daemon/notify",
-		"daemon/api", "daemon/client", "daemon/doctor", "daemon/web", "daemon/agent", "daemon/job":
+		"daemon/people", "daemon/report", "daemon/api", "daemon/client", "daemon/doctor", "daemon/web", "daemon/agent", "daemon/job":
 		return 3, true
 	case "daemon":
 		return 4, true

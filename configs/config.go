@@ -30,8 +30,7 @@ type Config struct {
 	Retention time.Duration
 	// Signals are where samples of how hard instances work come from.
 	Signals Signals
-	// Slack is nil where no Slack channel is configured.
-	Slack *Slack
+	Notify  Notify
 	// Notes are what is allowed and yet worth telling whoever wrote the file.
 	Notes []Problem
 }
@@ -58,14 +57,6 @@ type Account struct {
 	Section any
 	// Line is where the account begins in the file.
 	Line int
-}
-
-// Slack is the Slack channel.
-type Slack struct {
-	Token   guard.Secret // a bot token
-	Channel string       // a name such as #gpu-cost, or a channel ID
-	// Endpoint replaces Slack's own address, for tests; "" otherwise.
-	Endpoint string
 }
 
 // Account returns the account of a name.

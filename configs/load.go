@@ -40,7 +40,7 @@ func Load(data []byte, name string, built *Decoders, env func(string) (string, b
 	c.Listen = d.listen(f)
 	d.keep(f, c)
 	c.Rules = d.rules(f, rules)
-	c.Slack = d.slack(f.Notify.Slack)
+	c.Notify = d.notify(f.Notify, c)
 	c.Accounts = d.accounts(f.Accounts, c, built.providers())
 	d.signals(f, c, built.sources())
 	if len(d.problems) > 0 {
@@ -158,7 +158,7 @@ func (d *decoder) notes(c *Config) []Problem {
 		note("protect.tags", "protect.tags is empty: no tag protects an instance")
 	}
 	for i, a := range c.Accounts {
-		if a.Mode == guard.Enforce && c.Slack == nil {
+		if a.Mode == guard.Enforce && c.Notify.Slack == nil {
 			note(fmt.Sprintf("accounts[%d]", i), "account %s is in mode enforce and notify.slack is not set: notices go to the log only", a.Name)
 		}
 	}

@@ -3,13 +3,10 @@ package configs
 import (
 	"fmt"
 	"maps"
-	"net"
-	"net/url"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"guard"
 	"guard/policy"
@@ -194,44 +191,4 @@ func (d *decoder) between(path string, x, least, most time.Duration) time.Durati
 		d.at(path, "%s is outside %s to %s", formatDuration(x), formatDuration(least), formatDuration(most))
 	}
 	return x
-}
-
-func (d *decoder) slack(in *slackFile) *Slack {
-	const path = "notify.slack"
-	if in == nil || d.unread[path] {
-		return nil
-	}
-	if !d.has(path + ".token") {
-		d.at(path, "token is missing: write token: {env: SLACK_BOT_TOKEN}")
-	}
-	switch c := in.Channel; {
-	case c == "" && d.read(path+".channel"):
-		d.at(path, "channel is missing: write channel: \"#gpu-cost\"")
-	case strings.ContainsFunc(c, unicode.IsSpace):
-		d.at(path+".channel", "a channel has no spaces in its name")
-	}
-	if in.Endpoint != "" {
-		if why := badEndpoint(in.Endpoint); why != "" {
-			d.at(path+".endpoint", "%s", why)
-		}
-	}
-	return &Slack{Token: in.Token, Channel: in.Channel, Endpoint: in.Endpoint}
-}
-
-// badEndpoint is why a token must not be sent there; "" where it may. Plain HTTP
-// is for a test server on this machine only. The address is not repeated: it may
-// hold a password.
-func badEndpoint(s string) string {
-	u, err := url.Parse(s)
-	switch {
-	case err != nil || u.Host == "":
-		return "not an address: write https://HOST/PATH"
-	case u.User != nil:
-		return "an address cannot carry a user or a password"
-	case u.Scheme == "https":
-		return ""
-	case u.Scheme == "http" && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback()):
-		return ""
-	}
-	return "write https:// (http:// is for this machine only), for the token goes there"
 }

@@ -172,22 +172,6 @@ type (
 	releaseFile struct {
 		Verify time.Duration `yaml:"verify"`
 	}
-
-	notifyFile struct {
-		Slack     *slackFile `yaml:"slack"`
-		URLs      later      `yaml:"urls"`
-		Digest    later      `yaml:"digest"`
-		Heartbeat later      `yaml:"heartbeat"`
-	}
-
-	slackFile struct {
-		Token    guard.Secret `yaml:"token"`
-		Channel  string       `yaml:"channel"`
-		Endpoint string       `yaml:"endpoint"`
-		AppToken later        `yaml:"app_token"`
-		Users    later        `yaml:"users"`
-		Admins   later        `yaml:"admins"`
-	}
 )
 
 // later marks a key whose feature is not built yet.

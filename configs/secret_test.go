@@ -66,14 +66,14 @@ func TestSecretNeverShown(t *testing.T) {
 		}
 	}
 	c := mustLoad(t, slack+"{file: "+filepath.Join(dir, "fine")+"}")
-	if got := c.Slack.Token.Reveal(); got != long {
+	if got := c.Notify.Slack.Token.Reveal(); got != long {
 		t.Errorf("token from a file is %q", got)
 	}
-	j, err := json.Marshal(c.Slack)
+	j, err := json.Marshal(c.Notify.Slack)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []string{fmt.Sprintf("%v %+v %#v", c.Slack, c.Slack, c.Slack), string(j)} {
+	for _, s := range []string{fmt.Sprintf("%v %+v %#v", c.Notify.Slack, c.Notify.Slack, c.Notify.Slack), string(j)} {
 		if strings.Contains(s, canary) {
 			t.Errorf("a configuration prints its secret: %s", s)
 		}

@@ -14,6 +14,7 @@ import (
 	"guard/daemon/decide"
 	"guard/daemon/wire"
 	"guard/policy"
+	"guard/policy/say"
 	"guard/providers"
 	"guard/store"
 )
@@ -152,14 +153,7 @@ func (d *Daemon) begin(ctx context.Context, g *generation, at guard.Instant) err
 		}
 		doomed = doomed.in(enforcing(g.accounts))
 	}
-	var m guard.Message
 	if len(doomed) > 0 {
-		m = guard.Message{Urgent: true, CreatedAt: at.Wall,
-			Title: fmt.Sprintf("guardd was started with a configuration that newly ends %d: %s", len(doomed), policy.Few(doomed.ids(), shown)),
-			Lines: []string{"The configuration before it spared them. Each gets fresh notice first. Extend, hold or protect what must live, or put the old configuration back."}}
-		for _, x := range doomed {
-			m.About = append(m.About, x.Resource)
-		}
 		d.o.Log.Warn("the configuration newly dooms leases", "count", len(doomed), "leases", policy.Few(doomed.ids(), shown))
 	}
 	if err := d.giveNotice(ctx, at, "the configuration was changed", doomed.accounts()); err != nil {
@@ -167,15 +161,26 @@ func (d *Daemon) begin(ctx context.Context, g *generation, at guard.Instant) err
 	}
 	return d.o.Ledger.Update(ctx, func(tx *store.Tx) error {
 		if len(doomed) > 0 {
-			if err := tx.Journal(guard.JournalEntry{At: at.Wall, Who: "guard", Verb: "started", Text: m.Title}); err != nil {
+			if err := tx.Journal(guard.JournalEntry{At: at.Wall, Who: "guard", Verb: "started", Text: startedOver(doomed, at, guard.English).Title}); err != nil {
 				return err
 			}
-			if err := d.queue(tx, g, "restart", at, m); err != nil {
+			if err := d.queue(tx, g, "restart", at, func(lang guard.Lang) guard.Message { return startedOver(doomed, at, lang) }); err != nil {
 				return err
 			}
 		}
 		return d.settle(tx, g, at)
 	})
+}
+
+// startedOver tells that a start dooms what the configuration before it spared.
+func startedOver(doomed dooms, at guard.Instant, lang guard.Lang) guard.Message {
+	m := guard.Message{Urgent: true, CreatedAt: at.Wall,
+		Title: say.In(lang, "guardd was started with a configuration that newly ends %d: %s", len(doomed), say.List(lang, doomed.ids(), shown)),
+		Lines: []string{say.In(lang, "The configuration before it spared them. Each gets fresh notice first. Extend, hold or protect what must live, or put the old configuration back.")}}
+	for _, x := range doomed {
+		m.About = append(m.About, x.Resource)
+	}
+	return m
 }
 
 // giveNotice gives everything overdue in accounts fresh notice. It is durable before
@@ -196,8 +201,8 @@ func (d *Daemon) settle(tx *store.Tx, g *generation, at guard.Instant) error {
 }
 
 // queue tells something to every channel, once for a cause and a moment.
-func (d *Daemon) queue(tx *store.Tx, g *generation, cause string, at guard.Instant, m guard.Message) error {
-	for _, c := range policy.Copies(g.channelNames(), "guard|"+cause, fmt.Sprint(at.Wall.Unix()), m) {
+func (d *Daemon) queue(tx *store.Tx, g *generation, cause string, at guard.Instant, in func(guard.Lang) guard.Message) error {
+	for _, c := range policy.Copies(g.audience(), "guard|"+cause, fmt.Sprint(at.Wall.Unix()), in) {
 		if err := tx.Queue(c); err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	"guard/daemon/notify"
 	"guard/daemon/observe"
 	"guard/daemon/release"
+	"guard/daemon/report"
 	"guard/daemon/signals"
 	"guard/policy"
 	"guard/providers"
@@ -36,6 +37,7 @@ type generation struct {
 	sources  []signals.Source
 	standing standing
 	decide   *decide.Loop
+	digest   *report.Digest
 	loops    []Loop
 }
 
@@ -62,6 +64,18 @@ func (g *generation) channelNames() []string {
 		names[i] = c.Name()
 	}
 	return names
+}
+
+// audience is who reads each channel, in the language that the channel has. What is there
+// only for what the others cannot be told is not among them.
+func (g *generation) audience() []guard.Audience {
+	out := make([]guard.Audience, 0, len(g.channels))
+	for _, c := range g.channels {
+		if !notify.IsFallback(c) {
+			out = append(out, notify.AudienceOf(c))
+		}
+	}
+	return out
 }
 
 // build makes a generation. It changes nothing that is running.
@@ -141,15 +155,15 @@ func (d *Daemon) wire(g *generation) {
 		g.loops = append(g.loops, l)
 	}
 	g.loops = append(g.loops, d.signalLoops(g)...)
-	rules, zone, channels := g.config.Rules, g.config.TimeZone, g.channelNames()
-	g.decide = decide.New(decide.Config{Ledger: o.Ledger, Accounts: g.accounts, Rules: rules, Channels: channels,
+	rules, zone, audience := g.config.Rules, g.config.TimeZone, g.audience()
+	g.decide = decide.New(decide.Config{Ledger: o.Ledger, Accounts: g.accounts, Rules: rules, Audience: audience,
 		Zone: zone, Clock: d.time.Belief, Activity: d.signals.Activity, Stirred: d.signals.Stirred, Kick: kick, Log: o.Log})
 	g.loops = append(g.loops,
 		meter.New(meter.Config{Ledger: o.Ledger, Account: g.account, Rules: rules, Kick: kick, Sweep: sweep, Log: o.Log}),
 		g.decide)
 	releases := func(name string, a *providers.Account) {
 		judging, calling := release.New(release.Config{Ledger: o.Ledger, AccountName: name, Account: a, Judge: g.decide,
-			Verify: rules.Verify, ForcedUnprotect: rules.Limits.ForcedUnprotect, Parallel: o.Parallel, Channels: channels, Zone: zone,
+			Verify: rules.Verify, ForcedUnprotect: rules.Limits.ForcedUnprotect, Parallel: o.Parallel, Audience: audience, Zone: zone,
 			Kick: kick, Sweep: sweep, Log: o.Log})
 		g.loops = append(g.loops, judging, calling)
 	}
@@ -159,10 +173,11 @@ func (d *Daemon) wire(g *generation) {
 	for _, name := range g.missing {
 		releases(name, nil)
 	}
-	g.loops = append(g.loops, notify.New(o.Ledger, o.Log, kick, g.channels...), d.keep)
+	g.loops = append(g.loops, notify.New(notify.Config{Ledger: o.Ledger, Log: o.Log, Kick: kick, Quiet: g.config.Notify.Quiet.Ends, Zone: g.config.TimeZone}, g.channels...), d.keep)
 	if d.spool != nil {
 		g.loops = append(g.loops, d.spool)
 	}
+	g.loops = append(g.loops, d.reports(g)...)
 }
 
 // kept is how the configuration in force wants the ledger's file kept.
@@ -170,7 +185,7 @@ func (d *Daemon) kept() keep.Settings {
 	g := d.gen.Load()
 	c := g.config
 	return keep.Settings{Off: c.Backup.Off, Dir: c.Backup.Dir, Next: c.Backup.Schedule.Next, Keep: c.Backup.Keep,
-		Retention: c.Retention, Channels: g.channelNames(), Zone: c.TimeZone}
+		Retention: c.Retention, Audience: g.audience(), Zone: c.TimeZone}
 }
 
 // shown is how many things a sentence names.

@@ -17,6 +17,8 @@ type Facts struct {
 	At time.Time
 	// Zone is how people read times; nil is UTC.
 	Zone *time.Location
+	// Lang is what people read: it is in the words of an outcome, never in what is decided.
+	Lang guard.Lang
 	// Deployment is this ledger's own ID, the value of guard's tag.
 	Deployment string
 

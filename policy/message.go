@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"guard"
+	"guard/policy/say"
 )
 
 // FindingID is the ID of a finding: what it is about and when it opened.
@@ -14,15 +15,31 @@ func FindingID(f guard.Finding) string { return fmt.Sprintf("%s|%d", f.Key(), f.
 // at a stage, so that saying it again changes nothing.
 func MessageID(channel, cause, stage string) string { return channel + "|" + cause + "|" + stage }
 
-// Copies makes one message for each channel. Cause is the ID of the finding or
-// the release that it is about.
-func Copies(channels []string, cause, stage string, m guard.Message) []guard.Message {
-	out := make([]guard.Message, 0, len(channels))
-	for _, c := range channels {
-		m.Channel, m.ID = c, MessageID(c, cause, stage)
+// Copies makes one message for each channel, in the language of those who read it. Cause
+// is the ID of the finding or the release that it is about.
+func Copies(to []guard.Audience, cause, stage string, in func(guard.Lang) guard.Message) []guard.Message {
+	out := make([]guard.Message, 0, len(to))
+	for _, a := range to {
+		m := in(a.Lang)
+		m.Channel, m.ID, m.Lang = a.Channel, MessageID(a.Channel, cause, stage), a.Lang
 		out = append(out, m)
 	}
 	return out
+}
+
+// Titles is a title in the other languages of those who read it; nil where there are none.
+func Titles(to []guard.Audience, in func(guard.Lang) string) map[guard.Lang]string {
+	var titles map[guard.Lang]string
+	for _, a := range to {
+		if a.Lang == "" || a.Lang == guard.English || titles[a.Lang] != "" {
+			continue
+		}
+		if titles == nil {
+			titles = map[guard.Lang]string{}
+		}
+		titles[a.Lang] = in(a.Lang)
+	}
+	return titles
 }
 
 // Told is the message of one stage of a finding.
@@ -35,10 +52,11 @@ func Told(f guard.Finding, s Stage, at time.Time) guard.Message {
 	return m
 }
 
-// Again is the message that a finding is still true, long after people were told.
-func Again(f guard.Finding, s Stage, at time.Time, zone *time.Location) guard.Message {
-	lines := append([]string{fmt.Sprintf("It is so since %s, and was first told at %s.", Stamp(f.Since, zone), Stamp(f.Opened, zone))}, s.Lines...)
-	return Told(f, Stage{Title: "Still: " + s.Title, Lines: lines}, at)
+// Again is the message that a finding is still true, long after people were told; the
+// stage is in the same language.
+func Again(f guard.Finding, s Stage, at time.Time, zone *time.Location, lang guard.Lang) guard.Message {
+	lines := append([]string{say.In(lang, "It is so since %s, and was first told at %s.", Stamp(f.Since, zone), Stamp(f.Opened, zone))}, s.Lines...)
+	return Told(f, Stage{Title: say.In(lang, "Still: %s", s.Title), Lines: lines}, at)
 }
 
 // EndsQuietly reports whether nobody needs to hear that a finding is over: it
@@ -54,54 +72,62 @@ func EndsQuietly(f guard.Finding) bool {
 	return false
 }
 
-// Over is the message that a finding is over; why is what ended it, as sentences.
-func Over(f guard.Finding, at time.Time, zone *time.Location, why ...string) guard.Message {
+// Over is the message that a finding is over; why is what ended it, as sentences of the
+// same language. Its title is the one that it was told by: see [guard.Finding.Titles].
+func Over(f guard.Finding, at time.Time, zone *time.Location, lang guard.Lang, why ...string) guard.Message {
 	return Told(guard.Finding{ID: f.ID, Rule: f.Rule, Resource: f.Resource},
-		Stage{Title: "Over: " + f.Title, Lines: append(why, fmt.Sprintf("It lasted from %s to %s.", Stamp(f.Since, zone), Stamp(at, zone)))}, at)
+		Stage{Title: say.In(lang, "Over: %s", f.TitleIn(lang)), Lines: append(why, say.In(lang, "It lasted from %s to %s.", Stamp(f.Since, zone), Stamp(at, zone)))}, at)
 }
 
 // Grouped is one message for findings of one rule that opened together.
-func Grouped(fs []guard.Finding, at time.Time) guard.Message {
+func Grouped(fs []guard.Finding, at time.Time, lang guard.Lang) guard.Message {
 	m := guard.Message{Rule: fs[0].Rule, CreatedAt: at,
-		Title: fmt.Sprintf("%s: %d × %s", fs[0].Resource.Account, len(fs), groupWord(fs[0].Rule))}
+		Title: say.In(lang, "%s: %d × %s", fs[0].Resource.Account, len(fs), groupWord(fs[0].Rule, lang))}
 	for _, f := range fs {
 		m.About = append(m.About, f.Resource)
 		m.Urgent = m.Urgent || f.Urgent
 	}
-	if m.Lines = legion(fs, at); m.Lines == nil {
+	if m.Lines = legion(fs, at, lang); m.Lines == nil {
 		for _, f := range fs {
-			m.Lines = append(m.Lines, f.Title)
+			m.Lines = append(m.Lines, f.TitleIn(lang))
 		}
 	}
 	if total := wasted(fs); total != "" {
-		m.Lines = append(m.Lines, "Together they bill "+total+" per hour, as far as is known.")
+		m.Lines = append(m.Lines, say.In(lang, "Together they bill %s per hour, as far as is known.", total))
 	}
 	if fs[0].Rule == guard.RuleUnregistered {
-		m.Lines = append(m.Lines, "To claim one: guard register ACCOUNT/ID --purpose TEXT --ttl 8h", "To end one: guard release ACCOUNT/ID")
+		m.Lines = append(m.Lines, say.In(lang, "To claim one: guard register ACCOUNT/ID --purpose TEXT --ttl 8h"), say.In(lang, "To end one: guard release ACCOUNT/ID"))
 	}
 	return m
 }
 
 // groupWord is what a rule finds, for counting.
-func groupWord(r guard.Rule) string {
+func groupWord(r guard.Rule, lang guard.Lang) string {
 	switch r {
 	case guard.RuleUnregistered:
-		return "an instance that nobody registered"
+		return say.In(lang, "an instance that nobody registered")
 	case guard.RuleReclaimed:
-		return "an instance that the provider took back"
+		return say.In(lang, "an instance that the provider took back")
 	case guard.RuleSignalsLost:
-		return "an instance whose signals are lost"
+		return say.In(lang, "an instance whose signals are lost")
 	case guard.RuleStoppedBilling:
-		return "an instance that does not run and bills"
+		return say.In(lang, "an instance that does not run and bills")
 	case guard.RuleProviderReclaim:
-		return "a thing that the provider will delete"
+		return say.In(lang, "a thing that the provider will delete")
 	case guard.RuleRenewsSoon:
-		return "a thing that renews itself"
+		return say.In(lang, "a thing that renews itself")
 	case guard.RuleChargeMismatch:
-		return "a thing that the provider bills otherwise than guard counts"
-	}
-	if kind := orphanKind(r); kind != "" {
-		return article(orphanWords[kind]) + " " + orphanWords[kind] + " left behind"
+		return say.In(lang, "a thing that the provider bills otherwise than guard counts")
+	case guard.RuleOrphanVolume:
+		return say.In(lang, "a disk left behind")
+	case guard.RuleOrphanSnapshot:
+		return say.In(lang, "a snapshot left behind")
+	case guard.RuleOrphanImage:
+		return say.In(lang, "an image left behind")
+	case guard.RuleOrphanAddress:
+		return say.In(lang, "an address left behind")
+	case guard.RuleOrphanFilesystem:
+		return say.In(lang, "a file system left behind")
 	}
 	return string(r)
 }

@@ -4,14 +4,34 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"guard"
+	"guard/policy/say"
 )
 
-// stamp is a time as people read it: RFC 3339 in their zone.
-func (f Facts) stamp(t time.Time) string { return Stamp(t, f.Zone) }
+// say puts a text into the language that people read.
+func (f Facts) say(format string, args ...any) string { return say.In(f.Lang, format, args...) }
 
-// Stamp is a time as people read it: RFC 3339 in a zone (nil: UTC), to the second.
+// in are the facts in another language.
+func (f Facts) in(lang guard.Lang) Facts {
+	f.Lang = lang
+	return f
+}
+
+// kept puts a phrase that the ledger keeps in English into the language that people read.
+func (f Facts) kept(text string) string { return say.Kept(f.Lang, text) }
+
+// stamp is a time as people read it: RFC 3339 in their zone.
+func (f Facts) stamp(t time.Time) string {
+	if t.IsZero() {
+		return f.say("unknown")
+	}
+	return Stamp(t, f.Zone)
+}
+
+// Stamp is a time as people read it: RFC 3339 in a zone (nil: UTC), to the second. It is
+// the same in every language: it names its zone, and can be pasted into a command.
 func Stamp(t time.Time, zone *time.Location) string {
 	if t.IsZero() {
 		return "unknown"
@@ -22,25 +42,31 @@ func Stamp(t time.Time, zone *time.Location) string {
 	return t.In(zone).Format(time.RFC3339)
 }
 
-// span is a length of time without the zeros that time.Duration prints: 1h, 2d3h.
-func span(d time.Duration) string {
-	if d < 0 {
-		return "-" + span(-d)
+// span is a length of time as commands take it and names of stages have it: 1h, 2d3h.
+func span(d time.Duration) string { return say.Span(guard.English, d) }
+
+// span is a length of time as people read it.
+func (f Facts) span(d time.Duration) string { return say.Span(f.Lang, d) }
+
+// duration is a length of time as it is configured: 5m0s.
+func (f Facts) duration(d time.Duration) string {
+	if f.Lang == guard.Chinese {
+		return f.span(d)
 	}
-	if d < time.Second {
-		return d.String()
-	}
-	var b strings.Builder
-	for _, u := range []struct {
-		name string
-		d    time.Duration
-	}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}} {
-		if n := d / u.d; n > 0 {
-			fmt.Fprintf(&b, "%d%s", n, u.name)
-			d -= n * u.d
-		}
-	}
-	return b.String()
+	return d.String()
+}
+
+// sentence makes a phrase one.
+func (f Facts) sentence(phrase string) string { return f.say("%s.", Upper(phrase)) }
+
+// entitled is a title: the subject, and what is to be said of it.
+func (f Facts) entitled(what string) string { return f.say("%s: %s", f.name(), what) }
+
+// whose is the line that says what something is for, and whose it is.
+func (f Facts) whose(l *guard.Lease) string { return f.ownedBy(l.Purpose, l.Owner) }
+
+func (f Facts) ownedBy(purpose, owner string) string {
+	return f.say("Purpose: %s. Owner: %s.", f.orNone(f.kept(purpose)), f.orNone(owner))
 }
 
 // name is the subject as people know it: ACCOUNT/ID and what it is for.
@@ -59,33 +85,39 @@ func (f Facts) name() string {
 	if what == "" {
 		return id
 	}
-	return fmt.Sprintf("%s (%s)", id, what)
+	return f.say("%s (%s)", id, what)
+}
+
+// spentWord is what the subject's family has cost, "" where nothing is known.
+func (f Facts) spentWord() string {
+	spent := amounts(f.spent().Totals)
+	if spent != "" && f.spent().AtLeast {
+		return f.say("at least %s", spent)
+	}
+	return spent
 }
 
 // costLines is what it costs, in one line, and its cap.
 func (f Facts) costLines() []string {
 	var parts []string
-	spent := amounts(f.spent().Totals)
-	if spent != "" && f.spent().AtLeast {
-		spent = "at least " + spent
-	}
+	spent := f.spentWord()
 	switch {
 	case f.Lease != nil && f.Lease.Budget.IsSet() && spent != "":
-		parts = append(parts, fmt.Sprintf("Spent %s of %s", spent, f.Lease.Budget.Round()))
+		parts = append(parts, f.say("Spent %s of %s", spent, f.Lease.Budget.Round()))
 	case spent != "":
-		parts = append(parts, "Spent "+spent)
+		parts = append(parts, f.say("Spent %s", spent))
 	case f.Lease != nil && f.Lease.Budget.IsSet():
-		parts = append(parts, fmt.Sprintf("Spent an unknown amount of %s", f.Lease.Budget.Round()))
+		parts = append(parts, f.say("Spent an unknown amount of %s", f.Lease.Budget.Round()))
 	}
 	if h, ok := f.hourly(); ok {
-		parts = append(parts, fmt.Sprintf("it bills %s per hour", h.Round()))
+		parts = append(parts, f.say("it bills %s per hour", h.Round()))
 	} else if f.live() {
-		parts = append(parts, "its price is unknown")
+		parts = append(parts, f.say("its price is unknown"))
 	}
 	if len(parts) == 0 {
 		return nil
 	}
-	return []string{Upper(strings.Join(parts, "; ")) + "."}
+	return []string{f.sentence(strings.Join(parts, f.say("; ")))}
 }
 
 // Erases is what a release of the instance erases and what stays and bills.
@@ -104,73 +136,58 @@ func (f Facts) Erases() []string {
 			unsure = append(unsure, c.ID.ID)
 		}
 	}
-	lines := []string{"A release erases the instance and everything that is only on it."}
+	lines := []string{f.say("A release erases the instance and everything that is only on it.")}
 	if len(goes) > 0 {
-		lines[0] = fmt.Sprintf("A release erases the instance, everything that is only on it, and %s.", list(goes))
+		lines[0] = f.say("A release erases the instance, everything that is only on it, and %s.", f.list(goes))
 	}
 	if len(unsure) > 0 {
-		lines = append(lines, fmt.Sprintf("It may erase %s too: the provider does not say.", list(unsure)))
+		lines = append(lines, f.say("It may erase %s too: the provider does not say.", f.list(unsure)))
 	}
 	if len(stays) > 0 {
-		lines = append(lines, fmt.Sprintf("It leaves %s, which goes on billing.", list(stays)))
+		lines = append(lines, f.say("It leaves %s, which goes on billing.", f.list(stays)))
 	}
 	return lines
 }
 
 // list joins at most ten names.
-func list(names []string) string {
-	const most = 10
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return strings.Join(names, ", ")
-}
+func (f Facts) list(names []string) string { return say.List(f.Lang, names, 10) }
 
-func amounts(ms []guard.Money) string {
-	var parts []string
-	for _, m := range ms {
-		if m.IsSet() {
-			parts = append(parts, m.Round().String())
-		}
-	}
-	return strings.Join(parts, " + ")
-}
+func amounts(ms []guard.Money) string { return say.Amounts(ms) }
 
 // either are amounts of which each is one by itself.
-func either(ms []guard.Money) string { return strings.ReplaceAll(amounts(ms), " + ", " or ") }
+func (f Facts) either(ms []guard.Money) string {
+	return strings.ReplaceAll(amounts(ms), " + ", f.say(" or "))
+}
 
 // command is an amount as a command line takes it: 600.00CNY.
 func command(m guard.Money) string { return strings.ReplaceAll(m.String(), " ", "") }
 
-func verbOf(a guard.Action) string {
+// verb is what an action does, as in "guard will release it".
+func (f Facts) verb(a guard.Action) string {
 	if a == guard.ActStop {
-		return "stop"
+		return f.say("stop")
 	}
-	return "release"
+	return f.say("release")
 }
 
-func orNone(s string) string {
+// orNone is what somebody was told, where anybody was.
+func (f Facts) orNone(s string) string {
 	if s == "" {
-		return "not told"
+		return f.say("not told")
 	}
 	return s
 }
 
 // Upper makes text begin a sentence.
 func Upper(s string) string {
-	if s == "" {
+	if s == "" || s[0] >= utf8.RuneSelf {
 		return s
 	}
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
 // Few names the first of many, at most so many.
-func Few(ids []string, most int) string {
-	if len(ids) <= most {
-		return strings.Join(ids, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(ids[:most], ", "), len(ids)-most)
-}
+func Few(ids []string, most int) string { return say.List(guard.English, ids, most) }
 
 // basics are the facts about a resource that every finding shows.
 func (f Facts) basics() []guard.Fact {
@@ -194,10 +211,7 @@ func (f Facts) basics() []guard.Fact {
 		}
 		add("price", rate.String(), source, o.Seen)
 	}
-	if spent := amounts(f.spent().Totals); spent != "" {
-		if f.spent().AtLeast {
-			spent = "at least " + spent
-		}
+	if spent := f.spentWord(); spent != "" {
 		add("spent", spent, "meter", f.At)
 	}
 	if f.Account.Name != "" {
@@ -244,3 +258,8 @@ func (f Facts) limitFacts(r Rules, l limit, due time.Time) []guard.Fact {
 	}
 	return facts
 }
+
+// list and orNone are for texts that are in English only.
+func list(names []string) string { return say.List(guard.English, names, 10) }
+
+func orNone(s string) string { return Facts{}.orNone(s) }

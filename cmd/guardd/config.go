@@ -108,10 +108,10 @@ func factory[C any](open func(ctx context.Context, a configs.Account, section C)
 func channels(log *slog.Logger) func(*configs.Config) ([]notify.Channel, error) {
 	return func(c *configs.Config) ([]notify.Channel, error) {
 		out := []notify.Channel{notifylog.New(log)}
-		if c.Slack == nil {
+		if c.Notify.Slack == nil {
 			return out, nil
 		}
-		s, err := slack.New(slack.Config{Token: c.Slack.Token, Channel: c.Slack.Channel, Endpoint: c.Slack.Endpoint})
+		s, err := slack.New(slack.Config{Token: c.Notify.Slack.Token, Channel: c.Notify.Slack.Channel, Endpoint: c.Notify.Slack.Endpoint})
 		if err != nil {
 			return nil, err
 		}

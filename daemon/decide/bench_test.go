@@ -46,7 +46,7 @@ func large(t testing.TB, instances int) (twin, guard.Instant) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	tw := twin{ledger, decide.New(decide.Config{Ledger: ledger, Rules: policy.DefaultRules(), Channels: []string{"log"},
+	tw := twin{ledger, decide.New(decide.Config{Ledger: ledger, Rules: policy.DefaultRules(), Audience: []guard.Audience{{Channel: "log"}},
 		Accounts: []*providers.Account{{Name: "lab", Kind: "still", Provider: still{}, Mode: guard.Enforce, MayRelease: providers.MayRelease{GPU: true}}}})}
 	tw.once(t, at)
 	return tw, at

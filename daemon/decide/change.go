@@ -26,6 +26,16 @@ type told struct {
 	cause, stage string
 	message      guard.Message
 	shares       bool // it may share a message: it is all that is said of a finding that is new, or still true
+	// others are the message in other languages than English.
+	others map[guard.Lang]guard.Message
+}
+
+// in is the message in a language.
+func (t told) in(lang guard.Lang) guard.Message {
+	if m, ok := t.others[lang]; ok {
+		return m
+	}
+	return t.message
 }
 
 func (c change) empty() bool {
@@ -115,7 +125,7 @@ func (l *Loop) opened(f policy.Facts, v policy.Verdict, c *change, stages map[gu
 	}
 	n.Told = f.At
 	c.put = append(c.put, n)
-	c.told = append(c.told, told{n.ID, last.Name, policy.Told(n, last, f.At), true})
+	c.told = append(c.told, told{cause: n.ID, stage: last.Name, message: policy.Told(n, last, f.At), shares: true})
 	stages[v.Rule] = last.Name
 }
 
@@ -165,18 +175,18 @@ func (l *Loop) still(f policy.Facts, v policy.Verdict, o guard.Finding, c *chang
 	before := o.Said
 	// What is not reached any more may be said again when it is.
 	o.Said, o.Urgent, o.Lease, o.Wastes = said, v.Urgent, v.Lease, v.Wastes
-	o.Title, o.Facts = last.Title, v.Facts
+	o.Title, o.Titles, o.Facts = last.Title, nil, v.Facts
 	if fresh {
 		unsaid := len(before) == 0 // it may share a message as if it were new
 		o.Told = f.At
 		stages[v.Rule] = since(last.Name, f.At)
-		c.told = append(c.told, told{o.ID, stages[v.Rule], policy.Told(o, last, f.At), unsaid})
+		c.told = append(c.told, told{cause: o.ID, stage: stages[v.Rule], message: policy.Told(o, last, f.At), shares: unsaid})
 		c.entries = append(c.entries, entry(f, "told", o.Rule, last.Title))
 	}
 	if again {
 		o.Told = f.At
 		stages[v.Rule] = since("again", f.At)
-		c.told = append(c.told, told{o.ID, stages[v.Rule], policy.Again(o, last, f.At, l.Zone), true})
+		c.told = append(c.told, told{cause: o.ID, stage: stages[v.Rule], message: policy.Again(o, last, f.At, l.Zone, f.Lang), shares: true})
 		c.entries = append(c.entries, entry(f, "told again", o.Rule, last.Title))
 	}
 	c.put = append(c.put, o)
@@ -206,7 +216,7 @@ func (l *Loop) over(f policy.Facts, o guard.Finding, end policy.Ending, c *chang
 	}
 	c.entries = append(c.entries, entry(f, "over", o.Rule, text))
 	if !end.Quiet && len(o.Said) > 0 && (o.Urgent || !f.Snoozed()) {
-		c.told = append(c.told, told{o.ID, "over", policy.Over(o, f.At, l.Zone, why...), false})
+		c.told = append(c.told, told{cause: o.ID, stage: policy.StageOver, message: policy.Over(o, f.At, l.Zone, f.Lang, why...)})
 	}
 }
 
@@ -224,7 +234,7 @@ func (l *Loop) booked(f policy.Facts, b *policy.Booking, open []guard.Finding) c
 	c.lease = &b.Lease
 	c.entries = []guard.JournalEntry{{At: f.At, Who: "guard", Verb: b.Verb, Subject: about, Lease: b.Lease.ID, Text: b.Text}}
 	if s := b.Say; s != nil {
-		c.told = []told{{b.Lease.ID, s.Name, policy.Told(guard.Finding{Resource: b.Lease.Resource}, *s, f.At), false}}
+		c.told = []told{{cause: b.Lease.ID, stage: s.Name, message: policy.Told(guard.Finding{Resource: b.Lease.Resource}, *s, f.At)}}
 	}
 	if f.Awaiting != nil {
 		for _, o := range open {
@@ -298,10 +308,8 @@ func (l *Loop) write(tx *store.Tx, c change) error {
 				return err
 			}
 		}
-		for _, m := range policy.Copies(l.Channels, t.cause, t.stage, t.message) {
-			if err := tx.Queue(m); err != nil {
-				return err
-			}
+		if err := l.queue(tx, t.cause, t.stage, t.in); err != nil {
+			return err
 		}
 	}
 	for _, e := range c.entries {

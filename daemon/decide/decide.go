@@ -29,8 +29,8 @@ type Config struct {
 	Ledger   *store.Ledger
 	Accounts []*providers.Account
 	Rules    policy.Rules
-	// Channels are the names of the channels that messages are queued for.
-	Channels []string
+	// Audience is whom messages are queued for.
+	Audience []guard.Audience
 	// Zone is how people read times; nil is UTC.
 	Zone *time.Location
 	// Clock tells what is known of the time that the loop's runs are given; nil where
@@ -54,6 +54,7 @@ type Loop struct {
 	// index is of the runs alone, which come one after the other.
 	index      *index
 	judgements int // of subjects, so far
+	shown      cards
 
 	mu    sync.Mutex
 	clock clock          // as of the last run

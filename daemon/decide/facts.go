@@ -191,10 +191,16 @@ func (l *Loop) facts(src source, key string, account string, now time.Time) (pol
 // people are the channels in which somebody hears: a line in guard's own log is nobody,
 // where people are told in any other way.
 func (l *Loop) people() []string {
-	if others := slices.DeleteFunc(slices.Clone(l.Channels), func(c string) bool { return c == "log" }); len(others) > 0 {
-		return others
+	var others []string
+	for _, a := range l.Audience {
+		if a.Channel != "log" {
+			others = append(others, a.Channel)
+		}
 	}
-	return l.Channels
+	if len(others) == 0 && len(l.Audience) > 0 {
+		return []string{"log"}
+	}
+	return others
 }
 
 // heard is when people took in the notice of a judgement (law 9): when the first channel

@@ -89,7 +89,7 @@ func newTwin(t *testing.T, w *twins) twin {
 	account := func(name string, mode guard.Mode) *providers.Account {
 		return &providers.Account{Name: name, Kind: "still", Provider: still{}, Mode: mode, MayRelease: providers.MayRelease{GPU: true}}
 	}
-	return twin{l, decide.New(decide.Config{Ledger: l, Rules: policy.DefaultRules(), Channels: []string{"log"},
+	return twin{l, decide.New(decide.Config{Ledger: l, Rules: policy.DefaultRules(), Audience: []guard.Audience{{Channel: "log"}},
 		Accounts: []*providers.Account{account("lab", guard.Enforce), account("eye", guard.Observe)},
 		Activity: func(key string) (activity.State, bool) { s, ok := w.eyes[key]; return s, ok },
 		Stirred: func(since uint64) ([]string, bool, uint64) {

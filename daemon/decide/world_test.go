@@ -42,7 +42,7 @@ type world struct {
 func newWorld(t *testing.T, mode guard.Mode) *world {
 	t.Helper()
 	w := &world{t: t, backend: memory.New(), at: guard.Instant{Wall: zero, Elapsed: time.Hour}, kicks: map[string]int{}}
-	w.config = decide.Config{Rules: policy.DefaultRules(), Channels: []string{"slack", "log"},
+	w.config = decide.Config{Rules: policy.DefaultRules(), Audience: []guard.Audience{{Channel: "slack"}, {Channel: "log"}},
 		Accounts: []*providers.Account{{Name: "lab", Kind: "still", Provider: still{}, Mode: mode, MayRelease: providers.MayRelease{GPU: true}}},
 		Clock:    func() presence.Belief { return w.belief },
 		Kick:     func(loop string) { w.kicks[loop]++ }}

@@ -13,6 +13,7 @@ import (
 
 	"guard"
 	"guard/policy"
+	"guard/policy/say"
 	"guard/store"
 )
 
@@ -65,13 +66,14 @@ func (l *Loop) failed(ctx context.Context, at guard.Instant, s Settings, st *sta
 		if st.Failures < tellAfter {
 			return nil
 		}
-		since := "there is none yet"
-		if !st.Backed.IsZero() {
-			since = fmt.Sprintf("the last one is of %s, %s", policy.Stamp(st.Backed, s.Zone), st.Path)
-		}
-		return l.found(tx, at, s, guard.Finding{Rule: guard.RuleBackupFailed, Since: st.Failing,
-			Title: "The ledger cannot be backed up: " + cause.Error()},
-			"guard works on; "+since+".", "It is tried again within the hour. Make room in "+s.Dir+", or name another folder under backup: in the configuration.")
+		return l.found(tx, at, s, guard.Finding{Rule: guard.RuleBackupFailed, Since: st.Failing}, func(lang guard.Lang) policy.Stage {
+			last := say.In(lang, "guard works on; there is none yet.")
+			if !st.Backed.IsZero() {
+				last = say.In(lang, "guard works on; the last one is of %s, %s.", policy.Stamp(st.Backed, s.Zone), st.Path)
+			}
+			return policy.Stage{Title: say.In(lang, "The ledger cannot be backed up: %s", cause),
+				Lines: []string{last, say.In(lang, "It is tried again within the hour. Make room in %s, or name another folder under backup: in the configuration.", s.Dir)}}
+		})
 	})
 }
 
@@ -120,21 +122,24 @@ func (l *Loop) disk(ctx context.Context, at guard.Instant, s Settings) error {
 		if trouble == nil {
 			return l.over(tx, at, s, guard.RuleDiskFilling)
 		}
-		return l.found(tx, at, s, guard.Finding{Rule: guard.RuleDiskFilling, Since: at.Wall, Urgent: true, Title: policy.Upper(trouble.Error())})
+		return l.found(tx, at, s, guard.Finding{Rule: guard.RuleDiskFilling, Since: at.Wall, Urgent: true}, func(lang guard.Lang) policy.Stage {
+			return policy.Stage{Title: policy.Upper(say.Kept(lang, trouble.Error()))}
+		})
 	})
 }
 
 // found opens a finding of guard itself and tells it, unless it is open.
-func (l *Loop) found(tx *store.Tx, at guard.Instant, s Settings, f guard.Finding, lines ...string) error {
+func (l *Loop) found(tx *store.Tx, at guard.Instant, s Settings, f guard.Finding, in func(guard.Lang) policy.Stage) error {
 	if _, open, err := tx.Findings.Get(f.Key()); err != nil || open {
 		return err
 	}
-	f.Opened = at.Wall
+	title := func(lang guard.Lang) string { return in(lang).Title }
+	f.Opened, f.Title, f.Titles = at.Wall, title(guard.English), policy.Titles(s.Audience, title)
 	f.ID = policy.FindingID(f)
 	if err := tx.Findings.Put(f); err != nil {
 		return err
 	}
-	if err := l.tell(tx, s, f, "found", policy.Told(f, policy.Stage{Title: f.Title, Lines: lines}, at.Wall)); err != nil {
+	if err := l.tell(tx, s, f, "found", func(lang guard.Lang) guard.Message { return policy.Told(f, in(lang), at.Wall) }); err != nil {
 		return err
 	}
 	return tx.Journal(guard.JournalEntry{At: at.Wall, Who: "guard", Verb: "found", Text: f.Title, Data: map[string]string{"rule": string(f.Rule)}})
@@ -150,15 +155,15 @@ func (l *Loop) over(tx *store.Tx, at guard.Instant, s Settings, rule guard.Rule)
 	if err := tx.CloseFinding(f); err != nil {
 		return err
 	}
-	if err := l.tell(tx, s, f, "over", policy.Over(f, at.Wall, s.Zone)); err != nil {
+	if err := l.tell(tx, s, f, "over", func(lang guard.Lang) guard.Message { return policy.Over(f, at.Wall, s.Zone, lang) }); err != nil {
 		return err
 	}
 	return tx.Journal(guard.JournalEntry{At: at.Wall, Who: "guard", Verb: "over", Text: f.Title, Data: map[string]string{"rule": string(rule)}})
 }
 
 // tell queues a message for every channel.
-func (l *Loop) tell(tx *store.Tx, s Settings, f guard.Finding, stage string, m guard.Message) error {
-	for _, c := range policy.Copies(s.Channels, f.ID, stage, m) {
+func (l *Loop) tell(tx *store.Tx, s Settings, f guard.Finding, stage string, in func(guard.Lang) guard.Message) error {
+	for _, c := range policy.Copies(s.Audience, f.ID, stage, in) {
 		if err := tx.Queue(c); err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ type Settings struct {
 	Keep int // how many backups stay
 	// Retention is how long what is over is kept in the ledger.
 	Retention time.Duration
-	Channels  []string
+	Audience  []guard.Audience
 	Zone      *time.Location
 }
 

@@ -55,7 +55,7 @@ func newWorld(t *testing.T) *world {
 	if w.ledger, err = store.Open(t.Context(), sticky{memory.New(), w}, w.at); err != nil {
 		t.Fatal(err)
 	}
-	w.s = keep.Settings{Dir: w.dir, Next: daily, Keep: 3, Retention: 400 * 24 * time.Hour, Channels: []string{"team"}}
+	w.s = keep.Settings{Dir: w.dir, Next: daily, Keep: 3, Retention: 400 * 24 * time.Hour, Audience: []guard.Audience{{Channel: "team"}}}
 	w.start()
 	return w
 }

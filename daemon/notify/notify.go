@@ -6,6 +6,10 @@
 // it does; so after a crash, a time-out or a 429 the channel's history is looked
 // at before the same message is posted again. What cannot be delivered is kept
 // and tried for ever, ever more slowly, up to once an hour.
+//
+// What was overtaken while it waited is not told as if it were news; what can wait is
+// held in quiet hours; while a channel takes nothing, another one is told what is urgent.
+// Behind all posts, the first post of a thread is edited to show the present state.
 package notify
 
 import (
@@ -52,6 +56,26 @@ type Limited interface {
 	Fits(m guard.Message) bool
 }
 
+// Editor is a channel that can replace what it has posted. Edit replaces the post of a
+// receipt by m: the text as it was first posted, with the card and the offers of now. Its
+// errors are those of Post; editing twice is the same as editing once. ErrNotFound means
+// that the post is not there any more.
+type Editor interface {
+	Edit(ctx context.Context, receipt string, m guard.Message) error
+}
+
+// Reserve is a channel that may be there only for what the others cannot be told: where
+// Fallback is true, no message is written for it but by this package.
+type Reserve interface {
+	Fallback() bool
+}
+
+// IsFallback reports whether a channel is there only for what the others cannot be told.
+func IsFallback(c Channel) bool {
+	r, ok := c.(Reserve)
+	return ok && r.Fallback()
+}
+
 const (
 	// postTimeout bounds one call to a channel; channels have their own,
 	// shorter ones.
@@ -63,32 +87,54 @@ const (
 	idle = time.Minute
 )
 
+// Config is what the loop works with.
+type Config struct {
+	Ledger *store.Ledger
+	Log    *slog.Logger // may be nil
+	// Kick makes another loop due: an acknowledged notice lets a release go on. It may be
+	// nil, and is called from several goroutines.
+	Kick func(loop string)
+	// Quiet is until when what can wait is held back; zero: it is not. Nil: never.
+	Quiet func(at time.Time) time.Time
+	Zone  *time.Location // of times in what is told; nil: UTC
+}
+
 // Loop is the daemon's loop "notify".
 type Loop struct {
 	ledger *store.Ledger
 	log    *slog.Logger
 	kick   func(loop string)
+	quiet  func(at time.Time) time.Time
+	zone   *time.Location
 	lines  []*line
 
 	version store.Version // of the outbox as the lines have it
 	damaged error         // what of it cannot be read
 }
 
-// New makes the loop for the channels. kick makes another loop due: an
-// acknowledged notice lets a release go on. Messages for a channel that is not
-// among them are kept. log and kick may be nil; kick is called from several
-// goroutines.
-func New(ledger *store.Ledger, log *slog.Logger, kick func(loop string), channels ...Channel) *Loop {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
+// New makes the loop for the channels, in the order in which they stand in for each
+// other. Messages for a channel that is not among them are kept.
+func New(c Config, channels ...Channel) *Loop {
+	l := &Loop{ledger: c.Ledger, log: c.Log, kick: c.Kick, quiet: c.Quiet, zone: c.Zone}
+	if l.log == nil {
+		l.log = slog.New(slog.DiscardHandler)
 	}
-	if kick == nil {
-		kick = func(string) {}
+	if l.kick == nil {
+		l.kick = func(string) {}
 	}
-	l := &Loop{ledger: ledger, log: log, kick: kick}
+	if l.quiet == nil {
+		l.quiet = func(time.Time) time.Time { return time.Time{} }
+	}
+	if l.zone == nil {
+		l.zone = time.UTC
+	}
 	for _, c := range channels {
 		limits, _ := c.(Limited)
-		l.lines = append(l.lines, &line{loop: l, channel: c, limits: limits, name: c.Name(), pending: newQueue()})
+		editor, _ := c.(Editor)
+		l.lines = append(l.lines, &line{loop: l, channel: c, limits: limits, editor: editor, name: c.Name()})
+	}
+	for _, c := range l.lines {
+		c.clear()
 	}
 	return l
 }
@@ -98,20 +144,22 @@ func (l *Loop) Name() string { return "notify" }
 
 // Once posts what is due: one message or digest for each channel that has a
 // pace, several for one that has none. Channels do not wait for each other's
-// answers, and a failing one does not hold up the others.
+// answers, and a failing one does not hold up the others: once it has failed for
+// long, another stands in for it.
 func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error) {
 	if err := l.refresh(ctx); err != nil {
 		return guard.Instant{}, err
 	}
 	nexts := make([]guard.Instant, len(l.lines))
-	errs := make([]error, len(l.lines), len(l.lines)+1)
+	errs := make([]error, len(l.lines), len(l.lines)+2)
 	var wg sync.WaitGroup
 	for i, c := range l.lines {
 		wg.Go(func() { nexts[i], errs[i] = c.safely(ctx, at) })
 	}
 	wg.Wait()
-	next := guard.Earliest(append(nexts, at.Add(idle))...)
-	return next, errors.Join(append(errs, l.damaged)...)
+	relief, err := l.relieve(ctx, at)
+	next := guard.Earliest(append(nexts, relief, at.Add(idle))...)
+	return next, errors.Join(append(errs, err, l.damaged)...)
 }
 
 // refresh brings what the lines have of the outbox up to date. A record that cannot
@@ -127,9 +175,9 @@ func (l *Loop) refresh(ctx context.Context) error {
 			m, ok, err := v.Outbox.Get(key)
 			l.damaged = errors.Join(l.damaged, err)
 			for _, c := range l.lines {
-				c.pending.remove(key)
+				c.forget(key)
 				if ok && m.Channel == c.name {
-					c.pending.put(m)
+					c.keep(m)
 				}
 			}
 		}
@@ -140,17 +188,17 @@ func (l *Loop) refresh(ctx context.Context) error {
 
 // reread begins with the whole outbox.
 func (l *Loop) reread(v *store.View) {
-	byChannel := map[string]queue{}
+	byName := map[string]*line{}
 	for _, c := range l.lines {
-		c.pending = newQueue()
-		byChannel[c.name] = c.pending
+		c.clear()
+		byName[c.name] = c
 	}
 	var damaged []error
 	for m, err := range v.Outbox.All("") {
 		if err != nil {
 			damaged = append(damaged, err)
-		} else if q, ok := byChannel[m.Channel]; ok {
-			q.put(m)
+		} else if c, ok := byName[m.Channel]; ok {
+			c.keep(m)
 		}
 	}
 	l.damaged, l.version = errors.Join(damaged...), v.Version()

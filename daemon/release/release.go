@@ -27,6 +27,9 @@ import (
 // through tx.
 type Judge interface {
 	Judge(tx *store.Tx, at guard.Instant, r guard.Release, fresh *guard.Resource) (release.Judgement, error)
+	// Tell queues what is said of a release at a stage, to everybody in their language, and
+	// beside it how its target does. The release is as it is in the ledger, or as it ended.
+	Tell(tx *store.Tx, at guard.Instant, r guard.Release, stage string, in func(guard.Lang) guard.Message) error
 }
 
 // Config is what the loops of one account need.
@@ -47,7 +50,8 @@ type Config struct {
 	// Parallel is how many calls are out at once; zero is a sensible number, one
 	// makes a story tell the same every time.
 	Parallel int
-	Channels []string
+	// Audience is whom messages are queued for.
+	Audience []guard.Audience
 	Zone     *time.Location
 	// Kick asks the scheduler to run a loop now, Sweep asks for the account's
 	// volumes and the like to be listed soon; nil where nobody listens.

@@ -293,11 +293,11 @@ func (c Config) tell(sc scope, was, r guard.Release, out release.Outcome) error 
 	if sc.lease != nil && sc.lease.Price.Known() {
 		view.Hourly, _ = sc.lease.Price.Hourly()
 	}
-	var said []release.Said
+	var said []saying
 	blockedNow := r.State == guard.ReleaseBlocked && (was.State != guard.ReleaseBlocked || was.Reason != r.Reason)
 	if out.Page || blockedNow {
-		s := release.Blocked(r, view)
-		fresh, err := c.open(sc, r, s, string(r.Reason))
+		s := saying(func(v release.Scene) release.Said { return release.Blocked(r, v) })
+		fresh, err := c.open(sc, r, s, view, string(r.Reason))
 		if err != nil {
 			return err
 		}
@@ -306,8 +306,8 @@ func (c Config) tell(sc scope, was, r guard.Release, out release.Outcome) error 
 		}
 	}
 	if out.Failing {
-		s := release.Failing(r, view)
-		fresh, err := c.open(sc, r, s, s.Stage)
+		s := saying(func(v release.Scene) release.Said { return release.Failing(r, v) })
+		fresh, err := c.open(sc, r, s, view, s(view).Stage)
 		if err != nil {
 			return err
 		}
@@ -316,15 +316,14 @@ func (c Config) tell(sc scope, was, r guard.Release, out release.Outcome) error 
 		}
 	}
 	if out.Stalled {
-		s := release.Stalled(was, view)
-		if _, err := c.open(sc, r, s, s.Stage); err != nil {
+		s := saying(func(v release.Scene) release.Said { return release.Stalled(was, v) })
+		if _, err := c.open(sc, r, s, view, s(view).Stage); err != nil {
 			return err
 		}
 		said = append(said, s)
 	}
 	if out.Renotice {
-		s := release.Renotice(r, view)
-		said = append(said, s)
+		said = append(said, func(v release.Scene) release.Said { return release.Renotice(r, v) })
 	}
 	accepted := r.State == guard.ReleaseIssued && was.State != guard.ReleaseIssued
 	if accepted || !r.State.Open() {
@@ -334,17 +333,18 @@ func (c Config) tell(sc scope, was, r guard.Release, out release.Outcome) error 
 	}
 	switch r.State {
 	case guard.ReleaseDone:
-		said = append(said, release.Released(r, view))
+		said = append(said, func(v release.Scene) release.Said { return release.Released(r, v) })
 	case guard.ReleaseWithdrawn:
-		said = append(said, release.Withdrawn(r, out.Moves[len(out.Moves)-1].Why, view))
+		why := out.Moves[len(out.Moves)-1].Why
+		said = append(said, func(v release.Scene) release.Said { return release.Withdrawn(r, why, v) })
 	}
 	if !r.State.Open() {
 		if err := c.close(sc, r, guard.RuleReleaseStalled); err != nil {
 			return err
 		}
 	}
-	for _, s := range said {
-		finding := ""
+	for _, say := range said {
+		s, finding := say(view), ""
 		if s.Rule != "" {
 			f, ok, err := sc.tx.Findings.Get(guard.Finding{Rule: s.Rule, Resource: r.Target}.Key())
 			if err != nil {
@@ -355,18 +355,26 @@ func (c Config) tell(sc scope, was, r guard.Release, out release.Outcome) error 
 			}
 		}
 		sc.kicks["notify"] = true
-		for _, m := range policy.Copies(c.Channels, r.ID, s.Stage, s.Message(r, finding, sc.at.Wall)) {
-			if err := sc.tx.Queue(m); err != nil {
-				return err
-			}
+		in := func(lang guard.Lang) guard.Message { return say.in(view, lang).Message(r, finding, sc.at.Wall) }
+		if err := c.Judge.Tell(sc.tx, sc.at, r, s.Stage, in); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// saying is one thing that is said, in whatever language the scene has.
+type saying func(release.Scene) release.Said
+
+func (s saying) in(view release.Scene, lang guard.Lang) release.Said {
+	view.Lang = lang
+	return s(view)
+}
+
 // open opens or keeps a finding of the workflow; fresh reports that this stage
 // was not told yet.
-func (c Config) open(sc scope, r guard.Release, s release.Said, stage string) (fresh bool, err error) {
+func (c Config) open(sc scope, r guard.Release, say saying, view release.Scene, stage string) (fresh bool, err error) {
+	s := say(view)
 	f, ok, err := sc.tx.Findings.Get(guard.Finding{Rule: s.Rule, Resource: r.Target}.Key())
 	if err != nil {
 		return false, err
@@ -382,7 +390,15 @@ func (c Config) open(sc scope, r guard.Release, s release.Said, stage string) (f
 			return false, nil
 		}
 	}
-	f.Said, f.Title = append(append([]string{}, f.Said...), stage), s.Title
+	f.Said, f.Title, f.Titles = append(append([]string{}, f.Said...), stage), s.Title, nil
+	for _, a := range c.Audience {
+		if title := say.in(view, a.Lang).Title; title != s.Title {
+			if f.Titles == nil {
+				f.Titles = map[guard.Lang]string{}
+			}
+			f.Titles[a.Lang] = title
+		}
+	}
 	f.Facts = []guard.Fact{
 		{Name: "due", Value: policy.Stamp(r.Due, c.Zone), Source: "rule " + string(r.Cause), At: r.PlannedAt},
 		{Name: "attempts", Value: attempts(r), Source: "ledger", At: sc.at.Wall},

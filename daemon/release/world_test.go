@@ -12,6 +12,7 @@ import (
 
 	"guard"
 	"guard/daemon/release"
+	"guard/policy"
 	judging "guard/policy/release"
 	"guard/providers"
 	"guard/providers/fake"
@@ -29,6 +30,16 @@ type judge func(r guard.Release, fresh *guard.Resource) judging.Judgement
 
 func (j judge) Judge(_ *store.Tx, _ guard.Instant, r guard.Release, fresh *guard.Resource) (judging.Judgement, error) {
 	return j(r, fresh), nil
+}
+
+// Tell queues what is said for the one channel there is.
+func (j judge) Tell(tx *store.Tx, _ guard.Instant, r guard.Release, stage string, in func(guard.Lang) guard.Message) error {
+	for _, m := range policy.Copies([]guard.Audience{{Channel: "slack"}}, r.ID, stage, in) {
+		if err := tx.Queue(m); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func stands(r guard.Release, _ *guard.Resource) judging.Judgement {
@@ -91,7 +102,7 @@ func newWorld(t *testing.T, s fake.Script) *world {
 		t.Fatal(err)
 	}
 	w.config = release.Config{Ledger: w.ledger, AccountName: "lab", Account: w.account, Judge: judge(stands), Verify: 5 * time.Minute,
-		Channels: []string{"slack"}, Sweep: func(string) { w.sweeps++ },
+		Audience: []guard.Audience{{Channel: "slack"}}, Sweep: func(string) { w.sweeps++ },
 		Kick: func(loop string) {
 			w.mu.Lock()
 			defer w.mu.Unlock()

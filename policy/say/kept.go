@@ -1,0 +1,104 @@
+package say
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"guard"
+)
+
+// verb is one verb of a format, with the index of its argument where it has one.
+var verb = regexp.MustCompile(`%(?:\[(\d+)\])?[-+# 0]*[\d.]*([a-zA-Z%])`)
+
+// template is a kept phrase that is recognised by its English form.
+type template struct {
+	english *regexp.Regexp
+	literal int // how much of it is fixed: of two that match, the one with more is meant
+	other   string
+}
+
+// templates are the kept phrases of each language.
+var templates = sync.OnceValue(func() map[guard.Lang][]template {
+	all := map[guard.Lang][]template{}
+	for lang, phrases := range kept {
+		for english, other := range phrases {
+			t := template{other: other}
+			var b strings.Builder
+			last := 0
+			for _, m := range verb.FindAllStringSubmatchIndex(english, -1) {
+				b.WriteString(regexp.QuoteMeta(english[last:m[0]]))
+				t.literal += m[0] - last
+				last = m[1]
+				switch english[m[4]:m[5]] {
+				case "%":
+					b.WriteString("%")
+				case "d":
+					b.WriteString(`(-?\d+)`)
+				case "f", "g":
+					b.WriteString(`([-+.e\d]+)`)
+				default:
+					b.WriteString(`(.+?)`)
+				}
+			}
+			b.WriteString(regexp.QuoteMeta(english[last:]))
+			t.literal += len(english) - last
+			t.english = regexp.MustCompile(`(?s)\A` + b.String() + `\z`)
+			all[lang] = append(all[lang], t)
+		}
+	}
+	return all
+})
+
+// spanText is a length of time as Span writes it.
+var spanText = regexp.MustCompile(`\A(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?\z`)
+
+// span puts a length of time into a language; any other text stays as it is.
+func span(lang guard.Lang, text string) string {
+	m := spanText.FindStringSubmatch(text)
+	if m == nil || text == "" || lang != guard.Chinese {
+		return text
+	}
+	var d time.Duration
+	for i, unit := range []time.Duration{24 * time.Hour, time.Hour, time.Minute, time.Second} {
+		n, _ := strconv.Atoi(m[i+1]) // nothing is 0
+		d += time.Duration(n) * unit
+	}
+	return Span(lang, d)
+}
+
+// Kept puts a phrase that was kept in English, in the ledger or among samples, into a
+// language: it is recognised by the format that it was made with, and so are phrases inside
+// it. What is none, such as a person's own words or a provider's, stays as it is.
+func Kept(lang guard.Lang, text string) string {
+	var best template
+	var args []string
+	for _, t := range templates()[lang] {
+		if t.literal <= best.literal {
+			continue
+		}
+		if m := t.english.FindStringSubmatch(text); m != nil {
+			best, args = t, m[1:]
+		}
+	}
+	if best.english == nil {
+		return span(lang, text)
+	}
+	n := 0
+	return verb.ReplaceAllStringFunc(best.other, func(v string) string {
+		m := verb.FindStringSubmatch(v)
+		if m[2] == "%" {
+			return "%"
+		}
+		n++
+		if i, err := strconv.Atoi(m[1]); err == nil {
+			n = i
+		}
+		if n > len(args) {
+			return v
+		}
+		return Kept(lang, args[n-1])
+	})
+}

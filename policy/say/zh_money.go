@@ -1,0 +1,47 @@
+package say
+
+// chineseMoney is about prices, bills, balances and traffic.
+var chineseMoney = map[string]string{
+	// Prices.
+	"%s: its price changed from %s to %s":          "%s：价格由 %s 变为 %s",
+	"%s: its reported price changed from %s to %s": "%s：云厂商报价由 %s 变为 %s",
+	"It changed at %s.":                            "变更时间：%s。",
+	"guard goes on counting the old one.":          "guard 继续按原价计量。",
+	"Its cap of %s is now reached at %s.":          "预算上限 %s 现将于 %s 达到。",
+	"By the new price it would be %s; that needs a second reading and notice first.":  "按新价格将于 %s 达到；需再次读取确认并先行预告。",
+	"Not counted: %s.": "未计入：%s。",
+	"Its cap of %s may be passed without guard knowing; what is known counts.":        "预算上限 %s 可能在 guard 不知情时被超出；已知部分照常计入。",
+	"Its ceiling of %s may be passed without guard knowing; what is known counts.":    "管理员上限 %s 可能在 guard 不知情时被超出；已知部分照常计入。",
+	"To state the whole machine's price: guard register %s --price 2.50USD/h":         "填写整机价格：guard register %s --price 2.50USD/h",
+	"%s: its price is not known":                                                      "%s：价格未知",
+	"%s: a part of what it costs is not known":                                        "%s：部分费用未知",
+	"%s: its price is not known, and nobody registered it":                            "%s：价格未知，且无人登记",
+	"What it costs counts to nothing, and no cap can be set on it.":                   "费用未计入任何预算，也无法为其设置预算上限。",
+	"To claim it and state its price: guard register %s --purpose TEXT --ttl 8h --price 2.50USD/h": "认领并填写价格：guard register %s --purpose TEXT --ttl 8h --price 2.50USD/h",
+	"%s: the provider now reports %s, far from what it was":                           "%s：云厂商现报价 %s，与之前相差悬殊",
+	"guard does not believe it and goes on counting the old price.":                   "guard 未采信，继续按原价计量。",
+	"If it is right: guard register %s --price AMOUNT/h states the whole machine's price.": "如报价属实，请填写整机价格：guard register %s --price AMOUNT/h",
+
+	// Traffic.
+	"%s: %s sent in the last hour":     "%s：最近 1 小时发出 %s",
+	"%s: %s sent in the last 24 hours": "%s：最近 24 小时发出 %s",
+	"Usually it sends %s in an hour; the most was %s in an hour of the week before, and %s in a day.": "平时每小时发出 %s；此前一周单小时最多 %s，单日最多 %s。",
+	"What is usual for it is not known yet: there is less than a day to compare with.":                "尚不清楚平时的流量：可比较的数据不足一天。",
+	"Nobody tells what its traffic costs; it is judged as if a GB cost %s.":                           "流量价格未知；按每 GB %s 估算。",
+	"The numbers: guard egress show %s": "查看数据：guard egress show %s",
+	"If it goes on like in the last hour, it sends %s by the end of the month (UTC): %s.": "照最近 1 小时的速度，到本月底（UTC）将发出 %s：%s。",
+	"If it goes on like in the last hour, it sends %s by the end of the month (UTC).":     "照最近 1 小时的速度，到本月底（UTC）将发出 %s。",
+	"It does not run any more.":               "该实例已不再运行。",
+	"It sent %s in the hour until %s.":        "截至 %[2]s 的 1 小时内发出 %[1]s。",
+	"guard only tells.":                       "guard 仅通知。",
+	"It sends little just now, so guard does not stop it.": "目前流量很小，guard 暂不停止。",
+	"the newest reading of its traffic is of %s":           "最新的流量读数来自 %s",
+	"it sends little just now":                             "目前流量很小",
+	"%s; guard will stop it at %s":                         "%s；guard 将于 %s 停止该实例",
+	"%s: would stop now: %s":                               "%s：此刻本应停止：%s",
+	"Between %s and %s its traffic was not read, and then its counters stood %s higher: %s a second on average, which nothing that was read before or after is like.": "%s 至 %s 期间未读取流量，之后计数器增加了 %s：平均每秒 %s，与前后读数都不相符。",
+	"It may be the counter of something else, so it counts to no cap and to no month; as traffic it would cost: %s.": "可能是其他资源的计数器，因此不计入预算上限和月流量；如确为流量，费用为：%s。",
+	"It may be the counter of something else, so it counts to no cap and to no month.":                               "可能是其他资源的计数器，因此不计入预算上限和月流量。",
+	"The provider's bill tells. The numbers: guard egress show %s":                                                   "以云厂商账单为准。查看数据：guard egress show %s",
+	"%s: a counter jumped by %s while nothing was read":                                                              "%s：计数器在未读取期间跳增 %s",
+}
