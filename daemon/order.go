@@ -14,6 +14,7 @@ import (
 	"guard/daemon/observe"
 	"guard/daemon/wire"
 	"guard/policy"
+	"guard/policy/say"
 	"guard/store"
 )
 
@@ -73,7 +74,9 @@ func (d *Daemon) Switch(ctx context.Context, at guard.Instant, by api.Caller, ac
 		}
 		return d.ordered(tx, g, at, by.Sign(guard.JournalEntry{Verb: "mode", Subject: account,
 			Text: string(to), Data: map[string]string{"accepted": strconv.Itoa(accept)}}),
-			fmt.Sprintf("Account %s is in %s mode now, by %s", account, to, by.Name))
+			func(lang guard.Lang) string {
+				return say.In(lang, "Account %s is in %s mode now, by %s", account, say.Kept(lang, string(to)), by.Name)
+			})
 	})
 	if err != nil {
 		return out, err
@@ -147,18 +150,17 @@ func (d *Daemon) Resume(ctx context.Context, at guard.Instant, by api.Caller, ac
 	if err := d.giveNotice(ctx, at, pause.Why, acting); err != nil {
 		return out, err
 	}
-	out.Text = "guard acts again"
-	if names := slices.Sorted(maps.Keys(acting)); len(names) > 0 {
-		out.Text += " in " + policy.Few(names, shown) + "; everything overdue gets fresh notice first"
-	} else {
-		out.Text += "; every account is in observe mode"
-	}
+	names := slices.Sorted(maps.Keys(acting))
+	out.Text = actsAgain(names, guard.English)
 	err = d.o.Ledger.Update(ctx, func(tx *store.Tx) error {
 		if err := errors.Join(tx.SetValue(guard.PauseName, guard.Pause{}), observe.Forgive(tx)); err != nil {
 			return err
 		}
 		return d.ordered(tx, g, at, by.Sign(guard.JournalEntry{Verb: "resumed", Text: "paused since " + pause.Since.Format("2006-01-02 15:04 MST") + " because " + pause.Why,
-			Data: map[string]string{"accepted": strconv.Itoa(accept)}}), policy.Upper(out.Text)+", by "+by.Name)
+			Data: map[string]string{"accepted": strconv.Itoa(accept)}}), 
+			func(lang guard.Lang) string {
+				return say.In(lang, "%s, by %s", policy.Upper(actsAgain(names, lang)), by.Name)
+			})
 	})
 	if err != nil {
 		return out, err
@@ -167,13 +169,23 @@ func (d *Daemon) Resume(ctx context.Context, at guard.Instant, by api.Caller, ac
 	return out, d.restand(ctx, at)
 }
 
+// actsAgain says in which accounts guard acts after a pause.
+func actsAgain(names []string, lang guard.Lang) string {
+	if len(names) == 0 {
+		return say.In(lang, "guard acts again; every account is in observe mode")
+	}
+	return say.In(lang, "guard acts again in %s; everything overdue gets fresh notice first", say.List(lang, names, shown))
+}
+
 // ordered writes down what a person ordered, and tells everybody.
-func (d *Daemon) ordered(tx *store.Tx, g *generation, at guard.Instant, e guard.JournalEntry, title string) error {
+func (d *Daemon) ordered(tx *store.Tx, g *generation, at guard.Instant, e guard.JournalEntry, title func(guard.Lang) string) error {
 	e.At = at.Wall
 	if err := tx.Journal(e); err != nil {
 		return err
 	}
-	return d.queue(tx, g, e.Verb+" "+e.Subject, at, guard.Message{Title: title, CreatedAt: at.Wall})
+	return d.queue(tx, g, e.Verb+" "+e.Subject, at, func(lang guard.Lang) guard.Message {
+		return guard.Message{Title: title(lang), CreatedAt: at.Wall}
+	})
 }
 
 // Reload reads the configuration again, accepting nothing that it dooms. Whatever can

@@ -7,6 +7,7 @@ import (
 
 	"guard"
 	"guard/policy"
+	"guard/policy/say"
 	"guard/store"
 )
 
@@ -14,7 +15,7 @@ import (
 // works with it: what people did since the backup is not known any more (law 8). From
 // names the backup.
 func MarkRestored(ctx context.Context, l *store.Ledger, at guard.Instant, from string) error {
-	why := "its ledger was restored from " + from
+	why := fmt.Sprintf("its ledger was restored from %s", from)
 	var last time.Time
 	err := l.View(ctx, func(v *store.View) error {
 		newest, err := v.JournalOf("", 1)
@@ -27,7 +28,7 @@ func MarkRestored(ctx context.Context, l *store.Ledger, at guard.Instant, from s
 		return err
 	}
 	if !last.IsZero() {
-		why += ", whose last entry is of " + policy.Stamp(last, time.UTC)
+		why = fmt.Sprintf("its ledger was restored from %s, whose last entry is of %s", from, policy.Stamp(last, time.UTC))
 	}
 	return l.Update(ctx, func(tx *store.Tx) error {
 		return pause(tx, at.Wall, guard.PauseRestored, why)
@@ -50,8 +51,10 @@ func (d *Daemon) tellPause(ctx context.Context, at guard.Instant) error {
 		if _, err := tx.Value(guard.PauseName, &p); err != nil || !p.On() || p.Told {
 			return err
 		}
-		m := guard.Message{Urgent: true, CreatedAt: at.Wall, Title: "guard acts nowhere until somebody says guard resume: " + p.Why, Lines: pauseLines(p)}
-		if err := d.queue(tx, g, "paused", guard.Instant{Wall: p.Since}, m); err != nil {
+		if err := d.queue(tx, g, "paused", guard.Instant{Wall: p.Since}, func(lang guard.Lang) guard.Message {
+			return guard.Message{Urgent: true, CreatedAt: at.Wall, Lines: pauseLines(p, lang),
+				Title: say.In(lang, "guard acts nowhere until somebody says guard resume: %s", say.Kept(lang, p.Why))}
+		}); err != nil {
 			return err
 		}
 		p.Told = true
@@ -60,17 +63,17 @@ func (d *Daemon) tellPause(ctx context.Context, at guard.Instant) error {
 }
 
 // pauseLines are what a pause means, and what ends it.
-func pauseLines(p guard.Pause) []string {
-	lines := []string{"It watches, counts and tells meanwhile. No limit acts, caps included: what is due goes on billing."}
+func pauseLines(p guard.Pause, lang guard.Lang) []string {
+	lines := []string{say.In(lang, "It watches, counts and tells meanwhile. No limit acts, caps included: what is due goes on billing.")}
 	switch p.Cause {
 	case guard.PauseRestored:
-		lines = append(lines, "What was registered, extended, held or protected since the backup is not known. Look at guard ls and say it again.")
+		lines = append(lines, say.In(lang, "What was registered, extended, held or protected since the backup is not known. Look at guard ls and say it again."))
 	case guard.PauseMoved:
-		lines = append(lines, "If this is a clone, stop guardd here: the first one goes on. If guard has moved here for good, make sure that the first one is off.")
+		lines = append(lines, say.In(lang, "If this is a clone, stop guardd here: the first one goes on. If guard has moved here for good, make sure that the first one is off."))
 	case guard.PauseRival:
-		lines = append(lines, "Find the other guardd and stop it, or give it a ledger of its own.")
+		lines = append(lines, say.In(lang, "Find the other guardd and stop it, or give it a ledger of its own."))
 	}
-	return append(lines, fmt.Sprintf("Then: guard resume. Everything overdue gets fresh notice first. Paused since %s.", policy.Stamp(p.Since, time.UTC)))
+	return append(lines, say.In(lang, "Then: guard resume. Everything overdue gets fresh notice first. Paused since %s.", policy.Stamp(p.Since, time.UTC)))
 }
 
 // halt is told by a loop that guard was paused. The loops are swapped as soon as none

@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"fmt"
-
 	"guard"
 )
 
@@ -17,14 +15,14 @@ func accountMismatch(_ Rules, f Facts) Outcome {
 		guard.Fact{Name: "identity recorded", Value: f.Account.Identity.ID, Source: "ledger", At: f.Account.Polled},
 		guard.Fact{Name: "identity now", Value: f.Account.Mismatch, Source: "provider", At: f.At})
 	v.Stages = []Stage{{Name: "mismatch " + f.Account.Mismatch,
-		Title: fmt.Sprintf("%s: its credentials belong to %s now, not to %s", f.Account.Name, f.Account.Mismatch, f.Account.Identity.ID),
+		Title: f.say("%s: its credentials belong to %s now, not to %s", f.Account.Name, f.Account.Mismatch, f.Account.Identity.ID),
 		Lines: []string{
-			"guard believes no listing of it and releases nothing there until the right credentials are back.",
-			fmt.Sprintf("%d leases there go on billing.", f.Leases),
+			f.say("guard believes no listing of it and releases nothing there until the right credentials are back."),
+			f.say("%d leases there go on billing.", f.Leases),
 		}}}
 	if f.Account.Twin != "" {
-		v.Stages[0].Title = fmt.Sprintf("%s: its credentials are account %s's too (%s)", f.Account.Name, f.Account.Twin, f.Account.Mismatch)
-		v.Stages[0].Lines[0] = fmt.Sprintf("guard believes no listing of it and releases nothing there. Remove %s or %s from the configuration.", f.Account.Name, f.Account.Twin)
+		v.Stages[0].Title = f.say("%s: its credentials are account %s's too (%s)", f.Account.Name, f.Account.Twin, f.Account.Mismatch)
+		v.Stages[0].Lines[0] = f.say("guard believes no listing of it and releases nothing there. Remove %s or %s from the configuration.", f.Account.Name, f.Account.Twin)
 	}
 	return Outcome{Verdicts: []Verdict{v}}
 }

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -37,26 +36,26 @@ func accountUnreachable(_ Rules, f Facts) Outcome {
 	v.Urgent = f.Leases > 0
 	var bill []string
 	if f.Leases > 0 {
-		bill = []string{fmt.Sprintf("%d leases there go on billing; guard goes on trying.", f.Leases)}
+		bill = []string{f.say("%d leases there go on billing; guard goes on trying.", f.Leases)}
 	}
-	cause := strings.TrimSuffix(orNone(f.Account.Error), ".")
+	cause := strings.TrimSuffix(f.orNone(f.kept(f.Account.Error)), ".")
 	if t.on() {
-		line := fmt.Sprintf("It failed %d times since %s", len(t.row), f.stamp(began))
+		line := f.say("It failed %d times since %s.", len(t.row), f.stamp(began))
 		if f.Account.Error != "" {
-			line += ", now: " + cause
+			line = f.say("It failed %d times since %s, now: %s.", len(t.row), f.stamp(began), cause)
 		}
 		v.Facts = append(v.Facts, t.facts(f, f.Account.Name)...)
-		v.Stages = append(v.Stages, Stage{Name: comesAndGoes, Title: fmt.Sprintf("%s: the account comes and goes", f.Account.Name),
-			Lines: append([]string{line + ".", spared}, bill...)})
+		v.Stages = append(v.Stages, Stage{Name: comesAndGoes, Title: f.say("%s: the account comes and goes", f.Account.Name),
+			Lines: append([]string{line, f.spared()}, bill...)})
 	}
 	if out {
 		v.Facts = append(v.Facts, guard.Fact{Name: "failing since", Value: f.stamp(since) + ": " + f.Account.Error, Source: "provider", At: since})
-		v.Stages = append(v.Stages, Stage{Name: "unreachable", Title: fmt.Sprintf("%s: the account does not answer", f.Account.Name),
-			Lines: append([]string{fmt.Sprintf("Since %s: %s.", f.stamp(since), cause)}, bill...)})
+		v.Stages = append(v.Stages, Stage{Name: "unreachable", Title: f.say("%s: the account does not answer", f.Account.Name),
+			Lines: append([]string{f.say("Since %s: %s.", f.stamp(since), cause)}, bill...)})
 	}
 	if !out && t.back {
-		v.Stages = append(v.Stages, Stage{Name: "back", Title: fmt.Sprintf("%s: the account answers again", f.Account.Name),
-			Lines: []string{fmt.Sprintf("It did not from %s to %s.", f.stamp(t.row[0].From), f.stamp(t.row[0].Until))}})
+		v.Stages = append(v.Stages, Stage{Name: "back", Title: f.say("%s: the account answers again", f.Account.Name),
+			Lines: []string{f.say("It did not from %s to %s.", f.stamp(t.row[0].From), f.stamp(t.row[0].Until))}})
 	}
 	return Outcome{Verdicts: []Verdict{v}, Next: next}
 }

@@ -30,7 +30,7 @@ func budgetWarning(r Rules, f Facts) Outcome {
 			since = at
 		}
 		stages = append(stages, Stage{Name: fmt.Sprintf("%d%%", percent),
-			Title: fmt.Sprintf("%s: %d%% of its cap is spent: %s of %s", f.name(), percent, spent.Round(), limit.Round()),
+			Title: f.say("%s: %d%% of its cap is spent: %s of %s", f.name(), percent, spent.Round(), limit.Round()),
 			Lines: f.budgetLines(r)})
 	}
 	if len(stages) == 0 {
@@ -61,7 +61,7 @@ func budgetExceeded(r Rules, f Facts) Outcome {
 		return f.overPaid(r, d, until)
 	}
 	l := limit{rule: guard.RuleBudgetExceeded, cause: guard.CauseBudget, at: d.Limit, due: due, stood: d.Stood,
-		coming: fmt.Sprintf("its cap of %s is reached", f.Lease.Budget.Round()), reached: fmt.Sprintf("its cap of %s is reached", f.Lease.Budget.Round())}
+		coming: f.say("its cap of %s is reached", f.Lease.Budget.Round()), reached: f.say("its cap of %s is reached", f.Lease.Budget.Round())}
 	out := l.judge(r, f)
 	out.Next = earliest(out.Next, next)
 	for i := range out.Verdicts {
@@ -128,26 +128,26 @@ func (f Facts) crosses(percent int) (at time.Time) {
 }
 
 func (f Facts) budgetLines(r Rules) []string {
-	lines := []string{fmt.Sprintf("Purpose: %s. Owner: %s.", orNone(f.Lease.Purpose), orNone(f.Lease.Owner))}
+	lines := []string{f.whose(f.Lease)}
 	if h, ok := f.hourly(); ok {
-		lines = append(lines, fmt.Sprintf("It bills %s per hour.", h.Round()))
+		lines = append(lines, f.say("It bills %s per hour.", h.Round()))
 	}
 	if d, ok := f.Plan.Deadline(guard.DeadlineBudget); ok {
 		action, why := f.action(r, guard.CauseBudget)
 		p := f.Protection(r)
 		switch until := f.paidUntil(); {
 		case !until.IsZero() && !d.Limit.After(f.At):
-			lines = append(lines, fmt.Sprintf("It is paid ahead, until %s: a release gives nothing back, so guard does not release it for that.", f.stamp(until)))
+			lines = append(lines, f.say("It is paid ahead, until %s: a release gives nothing back, so guard does not release it for that.", f.stamp(until)))
 		case why != "":
-			lines = append(lines, fmt.Sprintf("The cap is reached at %s; %s.", f.stamp(d.Limit), why))
+			lines = append(lines, f.say("The cap is reached at %s; %s.", f.stamp(d.Limit), why))
 		case f.Mode != guard.Enforce:
-			lines = append(lines, fmt.Sprintf("The cap is reached at %s; in observe mode guard will not %s it.", f.stamp(d.Limit), verbOf(action)))
+			lines = append(lines, f.say("The cap is reached at %s; in observe mode guard will not %s it.", f.stamp(d.Limit), f.verb(action)))
 		case p.On:
-			lines = append(lines, fmt.Sprintf("The cap is reached at %s; guard does not touch it: %s.", f.stamp(d.Limit), p.Why))
+			lines = append(lines, f.say("The cap is reached at %s; guard does not touch it: %s.", f.stamp(d.Limit), p.Why))
 		case f.vetoed(guard.RuleBudgetExceeded) != nil:
-			lines = append(lines, fmt.Sprintf("The cap is reached at %s; guard does nothing about it: %s.", f.stamp(d.Limit), f.vetoWord(*f.vetoed(guard.RuleBudgetExceeded))))
+			lines = append(lines, f.say("The cap is reached at %s; guard does nothing about it: %s.", f.stamp(d.Limit), f.vetoWord(*f.vetoed(guard.RuleBudgetExceeded))))
 		default:
-			lines = append(lines, fmt.Sprintf("The cap is reached at %s; guard will %s it at %s to land under it.", f.stamp(d.Limit), verbOf(action), f.stamp(d.Due)))
+			lines = append(lines, f.say("The cap is reached at %s; guard will %s it at %s to land under it.", f.stamp(d.Limit), f.verb(action), f.stamp(d.Due)))
 		}
 	}
 	return append(lines, limit{cause: guard.CauseBudget}.keep(r, f))

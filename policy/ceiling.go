@@ -29,7 +29,7 @@ func ceiling(r Rules, f Facts) Outcome {
 	}
 	what := f.ceilingWord(r, d)
 	l := limit{rule: guard.RuleCeilingReached, cause: guard.CauseCeiling, at: d.Limit, due: due, stood: d.Stood, warn: r.Expiry.Warn,
-		coming: what + " is reached", reached: what + " is reached"}
+		coming: f.say("%s is reached", what), reached: f.say("%s is reached", what)}
 	out := l.judge(r, f)
 	out.Next = earliest(out.Next, next)
 	for i := range out.Verdicts {
@@ -57,8 +57,8 @@ func ceilingBlind(r Rules, f Facts) Outcome {
 	}
 	v := f.verdict(guard.RuleCeilingBlind, f.Lease.RegisteredAt)
 	v.Stages = []Stage{{Name: "blind " + strings.Join(missing, " "),
-		Title: fmt.Sprintf("%s: it bills in %s, and there is no ceiling in that currency", f.name(), list(missing)),
-		Lines: append(f.costLines(), "An admin can set one: ceilings.budget in guard's configuration. guard never converts for a limit.")}}
+		Title: f.say("%s: it bills in %s, and there is no ceiling in that currency", f.name(), f.list(missing)),
+		Lines: append(f.costLines(), f.say("An admin can set one: ceilings.budget in guard's configuration. guard never converts for a limit."))}}
 	v.Facts = append(v.Facts, f.ceilingFacts(r)...)
 	return Outcome{Verdicts: []Verdict{v}}
 }
@@ -97,7 +97,7 @@ func (r Rules) Ceiling(l guard.Lease, segs []guard.Segment, lead time.Duration, 
 // ceilingWord names the ceiling that a deadline is of.
 func (f Facts) ceilingWord(r Rules, d guard.Deadline) string {
 	if end, ok := r.CeilingOf(*f.Lease); ok && d.Limit.Equal(end) {
-		return "its ceiling of " + span(r.Ceilings.TTL)
+		return f.say("its ceiling of %s", f.span(r.Ceilings.TTL))
 	}
 	nearest, most := r.Ceilings.Budget, new(big.Rat)
 	for i, m := range r.Ceilings.Budget {
@@ -107,7 +107,7 @@ func (f Facts) ceilingWord(r Rules, d guard.Deadline) string {
 			}
 		}
 	}
-	return "its ceiling of " + either(nearest)
+	return f.say("its ceiling of %s", f.either(nearest))
 }
 
 // ceilingLines are the ceilings of a lease, for people.

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"time"
 
 	"guard"
@@ -27,17 +26,18 @@ func clockJump(_ Rules, f Facts) Outcome {
 }
 
 func (c *Clock) off(f Facts) Verdict {
-	way := "ahead"
+	by := f.span(c.Off.Abs().Round(time.Second))
+	title := f.say("guard's clock is %s ahead", by)
 	if c.Off < 0 {
-		way = "behind"
+		title = f.say("guard's clock is %s behind", by)
 	}
 	return Verdict{Rule: guard.RuleClockJump, Since: c.Since, Urgent: true,
 		Facts: []guard.Fact{{Name: "off", Value: span(c.Off), Source: "the machine's two clocks and the providers' own", At: f.At}},
 		Stages: []Stage{{Name: "off " + c.Since.UTC().Format(time.RFC3339),
-			Title: fmt.Sprintf("guard's clock is %s %s", span(c.Off.Abs().Round(time.Second)), way),
+			Title: title,
 			Lines: []string{
-				fmt.Sprintf("guard goes by the time that has elapsed and by what providers tell: it is %s.", f.stamp(f.At)),
-				"Set the clock right, or connect guard's machine to a time server. Where it is right as it is, a provider's own time soon says so, and guard follows.",
+				f.say("guard goes by the time that has elapsed and by what providers tell: it is %s.", f.stamp(f.At)),
+				f.say("Set the clock right, or connect guard's machine to a time server. Where it is right as it is, a provider's own time soon says so, and guard follows."),
 			}}}}
 }
 
@@ -45,21 +45,22 @@ func (c *Clock) doubt(f Facts) Verdict {
 	return Verdict{Rule: guard.RuleClockJump, Since: c.DoubtSince, Urgent: true,
 		Facts: []guard.Fact{{Name: "confirmed", Value: guard.No.String(), Source: "providers' own time", At: f.At}},
 		Stages: []Stage{{Name: "in doubt " + c.DoubtSince.UTC().Format(time.RFC3339),
-			Title: "guard's clock is not confirmed since its machine started",
+			Title: f.say("guard's clock is not confirmed since its machine started"),
 			Lines: []string{
-				"Much time may have passed since guard ran last, and no provider's own time says how much: nothing is released that may not be due.",
-				"guard goes on by itself as soon as it can reach a provider.",
+				f.say("Much time may have passed since guard ran last, and no provider's own time says how much: nothing is released that may not be due."),
+				f.say("guard goes on by itself as soon as it can reach a provider."),
 			}}}}
 }
 
 func (c *Clock) moved(f Facts) Verdict {
-	way := "forward"
+	by := f.span(c.Moved.Abs().Round(time.Second))
+	title := f.say("the time that guard goes by was put forward by %s", by)
 	if c.Moved < 0 {
-		way = "back"
+		title = f.say("the time that guard goes by was put back by %s", by)
 	}
 	return Verdict{Rule: guard.RuleClockJump, Since: c.MovedAt,
 		Facts: []guard.Fact{{Name: "moved", Value: span(c.Moved), Source: "providers' own time", At: c.MovedAt}},
 		Stages: []Stage{{Name: "moved " + c.MovedAt.UTC().Format(time.RFC3339) + " " + span(c.Moved),
-			Title: fmt.Sprintf("the time that guard goes by was put %s by %s", way, span(c.Moved.Abs().Round(time.Second))),
-			Lines: []string{fmt.Sprintf("Providers tell that it is %s; limits are judged by that.", f.stamp(f.At))}}}}
+			Title: title,
+			Lines: []string{f.say("Providers tell that it is %s; limits are judged by that.", f.stamp(f.At))}}}}
 }

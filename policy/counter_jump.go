@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"time"
 
 	"guard"
@@ -36,13 +35,21 @@ func counterJump(r Rules, f Facts) Outcome {
 	v.Wastes = guard.Money{}
 	rate := uint64(float64(all.Sent) / max(1, all.To.Sub(all.From).Seconds()))
 	lines := []string{
-		fmt.Sprintf("Between %s and %s its traffic was not read, and then its counters stood %s higher: %s a second on average, which nothing that was read before or after is like.",
+		f.say("Between %s and %s its traffic was not read, and then its counters stood %s higher: %s a second on average, which nothing that was read before or after is like.",
 			f.stamp(all.From), f.stamp(all.To), guard.ByteText(all.Sent), guard.ByteText(rate)),
-		"It may be the counter of something else, so it counts to no cap and to no month" + s.cost(all.Sent, "; as traffic it would cost: ") + ".",
-		fmt.Sprintf("The provider's bill tells. The numbers: guard egress show %s", f.Resource()),
+		s.doubtful(all.Sent),
+		f.say("The provider's bill tells. The numbers: guard egress show %s", f.Resource()),
 	}
 	v.Stages = []Stage{{Name: "jump " + all.To.UTC().Format(time.RFC3339), Lines: lines,
-		Title: fmt.Sprintf("%s: a counter jumped by %s while nothing was read", f.name(), guard.ByteText(all.Sent))}}
+		Title: f.say("%s: a counter jumped by %s while nothing was read", f.name(), guard.ByteText(all.Sent))}}
 	v.Facts = append(v.Facts, guard.Fact{Name: "in doubt", Value: guard.ByteText(all.Sent) + " sent", Source: f.Egress.Source, At: all.To})
 	return Outcome{Verdicts: []Verdict{v}, Next: all.To.Add(jumpTold)}
+}
+
+// doubtful is what becomes of bytes that may be another thing's.
+func (s spike) doubtful(sent uint64) string {
+	if cost := s.cost(sent); cost != "" {
+		return s.f.say("It may be the counter of something else, so it counts to no cap and to no month; as traffic it would cost: %s.", cost)
+	}
+	return s.f.say("It may be the counter of something else, so it counts to no cap and to no month.")
 }

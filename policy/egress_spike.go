@@ -133,9 +133,14 @@ func (s spike) billed(sent uint64, within time.Duration) uint64 {
 
 func (s spike) verdict(hour, day bool) Outcome {
 	f := s.f
-	within, sent, over, name := time.Hour, s.Hour, "the last hour", "hour"
+	within, sent, name := time.Hour, s.Hour, "hour"
+	title := f.say("%s: %s sent in the last hour", f.name(), guard.ByteText(sent))
 	if day && !hour {
-		within, sent, over = 24*time.Hour, s.Day, "the last 24 hours"
+		within, sent = 24*time.Hour, s.Day
+		title = f.say("%s: %s sent in the last 24 hours", f.name(), guard.ByteText(sent))
+	}
+	if cost := s.cost(sent); cost != "" {
+		title = f.say("%s: %s", title, cost)
 	}
 	if !hour && !s.Flagged || s.Flagged && s.Peak < s.hour {
 		name = "day" // what falls below an hour's limit and rises above it is told once
@@ -150,48 +155,50 @@ func (s spike) verdict(hour, day bool) Outcome {
 		v.Wastes, _ = s.price.Cost(s.billed(s.Hour, time.Hour), 0)
 	}
 	v.Urgent = s.Hour >= s.day/24*most
-	v.Stages = []Stage{{Name: name, Title: fmt.Sprintf("%s: %s sent in %s%s", f.name(), guard.ByteText(sent), over, s.cost(sent, ": ")), Lines: s.lines()}}
+	v.Stages = []Stage{{Name: name, Title: title, Lines: s.lines()}}
 	v.Facts = append(v.Facts, s.facts()...)
 	return s.act(v, within)
 }
 
 // cost says what so many bytes cost, as far as that is known; "" where it is not.
-func (s spike) cost(sent uint64, before string) string {
+func (s spike) cost(sent uint64) string {
 	m, ok := s.price.Cost(sent, 0)
 	switch {
 	case !ok:
 		return ""
 	case s.known:
-		return before + m.Round().String()
+		return m.Round().String()
 	case s.bounded:
-		return before + "at most " + m.Round().String()
+		return s.f.say("at most %s", m.Round())
 	}
-	return before + "its price is not known"
+	return s.f.say("its price is not known")
 }
 
 func (s spike) lines() []string {
 	f := s.f
-	lines := []string{fmt.Sprintf("Usually it sends %s in an hour; the most was %s in an hour of the week before, and %s in a day.",
+	lines := []string{f.say("Usually it sends %s in an hour; the most was %s in an hour of the week before, and %s in a day.",
 		guard.ByteText(s.Median), guard.ByteText(max(s.P99, s.SameHour)), guard.ByteText(s.MaxDay))}
 	if !s.Enough {
-		lines[0] = "What is usual for it is not known yet: there is less than a day to compare with."
+		lines[0] = f.say("What is usual for it is not known yet: there is less than a day to compare with.")
 	}
 	if f.Lease != nil {
-		lines = append([]string{fmt.Sprintf("Purpose: %s. Owner: %s.", orNone(f.Lease.Purpose), orNone(f.Lease.Owner))}, lines...)
+		lines = append([]string{f.whose(f.Lease)}, lines...)
 	}
 	lines = append(lines, s.ahead())
 	if !s.known && !s.bounded {
-		lines = append(lines, fmt.Sprintf("Nobody tells what its traffic costs; it is judged as if a GB cost %s.", AssumedEgress.PerGB))
+		lines = append(lines, f.say("Nobody tells what its traffic costs; it is judged as if a GB cost %s.", AssumedEgress.PerGB))
 	}
-	return append(lines, fmt.Sprintf("The numbers: guard egress show %s", f.Resource()))
+	return append(lines, f.say("The numbers: guard egress show %s", f.Resource()))
 }
 
 // ahead is what the month comes to.
 func (s spike) ahead() string {
 	sent := egress.MonthEnd(*s.f.Egress)
 	free := min(sent, uint64(max(s.price.FreeGB, 0))*guard.GB)
-	line := fmt.Sprintf("If it goes on like in the last hour, it sends %s by the end of the month (UTC)", guard.ByteText(sent))
-	return line + s.cost(sent-free, ": ") + "."
+	if cost := s.cost(sent - free); cost != "" {
+		return s.f.say("If it goes on like in the last hour, it sends %s by the end of the month (UTC): %s.", guard.ByteText(sent), cost)
+	}
+	return s.f.say("If it goes on like in the last hour, it sends %s by the end of the month (UTC).", guard.ByteText(sent))
 }
 
 // facts are the arithmetic.
@@ -209,9 +216,15 @@ func (s spike) facts() []guard.Fact {
 	default:
 		price = "unknown, judged at " + price
 	}
+	amount := func(sent uint64, within time.Duration) string {
+		if cost := s.cost(s.billed(sent, within)); cost != "" {
+			return guard.ByteText(sent) + ", " + cost
+		}
+		return guard.ByteText(sent)
+	}
 	return []guard.Fact{
-		{Name: "sent in an hour", Value: guard.ByteText(s.Hour) + s.cost(s.billed(s.Hour, time.Hour), ", "), Source: s.f.Egress.Source, At: at},
-		{Name: "sent in 24 hours", Value: guard.ByteText(s.Day) + s.cost(s.billed(s.Day, 24*time.Hour), ", "), Source: s.f.Egress.Source, At: at},
+		{Name: "sent in an hour", Value: amount(s.Hour, time.Hour), Source: s.f.Egress.Source, At: at},
+		{Name: "sent in 24 hours", Value: amount(s.Day, 24*time.Hour), Source: s.f.Egress.Source, At: at},
 		{Name: "price of traffic", Value: price, Source: s.price.Source, At: at},
 		{Name: "limits", Value: fmt.Sprintf("%s an hour (%s), %s a day (%s)", s.r.EgressSpike.Hour, guard.ByteText(s.hour), s.r.EgressSpike.Day, guard.ByteText(s.day)), Source: rule, At: s.f.At},
 		{Name: "usual", Value: usual, Source: rule, At: at},
@@ -224,7 +237,7 @@ func (f Facts) spikeEnds() string {
 	case f.Egress == nil:
 		return ""
 	case f.halted():
-		return "It does not run any more."
+		return f.say("It does not run any more.")
 	}
-	return fmt.Sprintf("It sent %s in the hour until %s.", guard.ByteText(egress.Look(*f.Egress, f.Egress.At).Hour), f.stamp(f.Egress.At))
+	return f.say("It sent %s in the hour until %s.", guard.ByteText(egress.Look(*f.Egress, f.Egress.At).Hour), f.stamp(f.Egress.At))
 }

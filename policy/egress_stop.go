@@ -1,7 +1,7 @@
 package policy
 
 import (
-	"fmt"
+	"strings"
 	"time"
 
 	"guard"
@@ -25,10 +25,10 @@ func (s spike) action() (guard.Action, string) {
 		return guard.ActAlert, why
 	}
 	if held := f.Lease.HeldUntil(f.At); !held.IsZero() {
-		return guard.ActAlert, fmt.Sprintf("it is held until %s", f.stamp(held))
+		return guard.ActAlert, f.say("it is held until %s", f.stamp(held))
 	}
 	if !s.known && (!s.bounded || !s.r.Budget.EgressAtMost) {
-		return guard.ActAlert, "what its traffic costs is not known, so guard only tells"
+		return guard.ActAlert, f.say("what its traffic costs is not known, so guard only tells")
 	}
 	return f.stopped()
 }
@@ -40,11 +40,11 @@ func (s spike) act(v Verdict, within time.Duration) Outcome {
 	action, why := s.action()
 	out := Outcome{Verdicts: []Verdict{v}}
 	if action != guard.ActStop {
-		line := "guard only tells."
+		line := f.say("guard only tells.")
 		if why != "" {
-			line = Upper(why) + "."
+			line = f.sentence(why)
 		}
-		out.say(line)
+		out.add(line)
 		if f.Lease != nil {
 			out.Next = f.after(f.Lease.HeldUntil(f.At))
 		}
@@ -67,9 +67,9 @@ func (s spike) act(v Verdict, within time.Duration) Outcome {
 	}
 	on := s.goesOn(within)
 	if on {
-		out.say(f.stopLines(rule, due, veto)...)
+		out.add(f.stopLines(rule, due, veto)...)
 	} else {
-		out.say("It sends little just now, so guard does not stop it.")
+		out.add(f.say("It sends little just now, so guard does not stop it."))
 	}
 	at := &out.Verdicts[0]
 	at.Vetoed = veto != nil && !enforce
@@ -77,18 +77,18 @@ func (s spike) act(v Verdict, within time.Duration) Outcome {
 	last := at.Stages[len(at.Stages)-1]
 	switch {
 	case enforce && f.At.Sub(f.Egress.At) > min(max(unheard, 3*f.Egress.Lag), longUnheard):
-		out.Doubt = fmt.Sprintf("the newest reading of its traffic is of %s", f.stamp(f.Egress.At))
+		out.Doubt = f.say("the newest reading of its traffic is of %s", f.stamp(f.Egress.At))
 		out.Next = earliest(out.Next, f.At.Add(again))
 	case !on:
 		if f.Release != nil {
-			out.Doubt = "it sends little just now" // in a pause a stop waits, until the spike is over
+			out.Doubt = f.say("it sends little just now") // in a pause a stop waits, until the spike is over
 		}
 	case enforce:
-		at.Stages[len(at.Stages)-1].Title = last.Title + fmt.Sprintf("; guard will stop it at %s", f.stamp(due))
+		at.Stages[len(at.Stages)-1].Title = f.say("%s; guard will stop it at %s", last.Title, f.stamp(due))
 		at.Act = &Act{Action: guard.ActStop, Cause: guard.CauseEgress, Due: due, Notice: v.Since.Add(within), Limit: due, Grace: grace,
-			Why: fmt.Sprintf("it sends far more than usual since %s", f.stamp(v.Since))}
+			Why: f.say("it sends far more than usual since %s", f.stamp(v.Since))}
 	case veto == nil && !f.At.Before(due):
-		at.Stages = append(at.Stages, Stage{Name: "would stop", Title: f.name() + ": would stop now: " + last.Title[len(f.name())+2:], Lines: last.Lines})
+		at.Stages = append(at.Stages, Stage{Name: "would stop", Title: f.say("%s: would stop now: %s", f.name(), strings.TrimPrefix(last.Title, f.entitled(""))), Lines: last.Lines})
 	}
 	if f.At.Before(due) {
 		out.Next = earliest(out.Next, f.later(due))
@@ -105,8 +105,8 @@ func (s spike) goesOn(within time.Duration) bool {
 	return s.Quarter >= s.day/(24*8)
 }
 
-// say adds lines below the title of the only verdict's only stage.
-func (o *Outcome) say(lines ...string) {
+// add adds lines below the title of the only verdict's only stage.
+func (o *Outcome) add(lines ...string) {
 	stage := &o.Verdicts[0].Stages[0]
 	stage.Lines = append(stage.Lines, lines...)
 }

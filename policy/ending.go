@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"slices"
 
 	"guard"
@@ -23,10 +22,10 @@ type Ending struct {
 func Ends(r Rules, f Facts, o guard.Finding) Ending {
 	if orphanKind(o.Rule) != "" && f.Observed != nil {
 		if g := f.Observed.Gone; g != nil {
-			return Ending{Quiet: g.How == guard.ByRelease, Why: "It is gone: " + howWord(g.How) + "."}
+			return Ending{Quiet: g.How == guard.ByRelease, Why: f.say("It is gone: %s.", f.howWord(g.How))}
 		}
 		if why := f.Needed(); why != "" {
-			return Ending{Why: Upper(why) + "."}
+			return Ending{Why: f.sentence(why)}
 		}
 	}
 	if o.Rule == guard.RuleEgressSpike && f.live() {
@@ -61,10 +60,10 @@ func Ends(r Rules, f Facts, o guard.Finding) Ending {
 		return Ending{Stays: true}
 	}
 	if !a.BootAt.IsZero() && a.BootAt.After(o.Since) {
-		return Ending{Why: fmt.Sprintf("It was started anew at %s.", f.stamp(a.BootAt))}
+		return Ending{Why: f.say("It was started anew at %s.", f.stamp(a.BootAt))}
 	}
 	if o.Rule == guard.RuleSignalsLost {
-		return Ending{Why: fmt.Sprintf("Its signals are back (%s).", orNone(a.Source))}
+		return Ending{Why: f.say("Its signals are back (%s).", f.orNone(a.Source))}
 	}
 	if idleSorts[o.Rule] != "" {
 		return f.idleEnds(o)
@@ -99,7 +98,7 @@ func (f Facts) lastOutage(rule guard.Rule) string {
 		return ""
 	}
 	last := slices.MaxFunc(past, func(a, b guard.Outage) int { return a.Until.Compare(b.Until) })
-	return fmt.Sprintf("The last outage was over at %s.", f.stamp(last.Until))
+	return f.say("The last outage was over at %s.", f.stamp(last.Until))
 }
 
 // idleEnds: idle is over when work was seen, when a person's hold says that it is in
@@ -121,7 +120,7 @@ func (f Facts) idleEnds(o guard.Finding) Ending {
 // worksLine is what was last seen to work.
 func (f Facts) worksLine() string {
 	if a := f.Activity; a != nil && !a.Worked.IsZero() {
-		return fmt.Sprintf("It works again: %s at %s.", a.Work, f.stamp(a.Worked))
+		return f.say("It works again: %s at %s.", f.kept(a.Work), f.stamp(a.Worked))
 	}
 	return ""
 }
@@ -131,17 +130,17 @@ func (f Facts) Calmed() string {
 	a, ok := f.sampled()
 	switch {
 	case f.Release != nil && f.Release.Cause == guard.CauseEgress:
-		return "its traffic is down"
+		return f.say("its traffic is down")
 	case f.Activity == nil:
-		return "nothing tells any more whether it works"
+		return f.say("nothing tells any more whether it works")
 	case ok && !a.Idle.On() && !a.Worked.IsZero():
-		return fmt.Sprintf("it works again: %s at %s", a.Work, f.stamp(a.Worked))
+		return f.say("it works again: %s at %s", f.kept(a.Work), f.stamp(a.Worked))
 	case ok && !a.Idle.On() && len(a.Doubts) > 0:
-		return "whether it is idle cannot be told: " + a.Doubts[0]
+		return f.say("whether it is idle cannot be told: %s", f.kept(a.Doubts[0]))
 	case ok && f.Release != nil && a.Idle.Since.After(f.Release.PlannedAt):
-		return "it is quiet only since " + f.stamp(a.Idle.Since)
+		return f.say("it is quiet only since %s", f.stamp(a.Idle.Since))
 	}
-	return "nothing calls for it any more"
+	return f.say("nothing calls for it any more")
 }
 
 // bySamples reports a rule that goes by an instance's samples.

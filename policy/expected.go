@@ -48,15 +48,15 @@ func expected(r Rules, f Facts) Outcome {
 		return Outcome{Next: earliest(f.after(l.ExpiresAt), l.Expect.Until)}
 	}
 	v := f.verdict(guard.RuleExpectedMissing, l.Expect.Until)
-	v.Stages = []Stage{{Name: "missing", Title: fmt.Sprintf("%s: it was expected until %s and was not seen", f.name(), f.stamp(l.Expect.Until))}}
+	v.Stages = []Stage{{Name: "missing", Title: f.say("%s: it was expected until %s and was not seen", f.name(), f.stamp(l.Expect.Until))}}
 	if why != "" {
 		v.Since = f.At
-		v.Stages = []Stage{{Name: "unsure: " + why, Title: fmt.Sprintf("%s: guard does not know it yet: %s", f.name(), why)}}
+		v.Stages = []Stage{{Name: "unsure: " + f.in(guard.English).unsure(strays, how), Title: f.say("%s: guard does not know it yet: %s", f.name(), why)}}
 	}
 	v.Stages[0].Lines = []string{
-		fmt.Sprintf("Purpose: %s. Owner: %s. Registered at %s.", orNone(l.Purpose), orNone(l.Owner), f.stamp(l.RegisteredAt)),
-		fmt.Sprintf("guard knows it for sure by the tag %s=%s.", guard.TagLease, l.ID),
-		"If it is there: guard register ACCOUNT/ID claims it.",
+		f.say("%s Registered at %s.", f.whose(&l), f.stamp(l.RegisteredAt)),
+		f.say("guard knows it for sure by the tag %s=%s.", guard.TagLease, l.ID),
+		f.say("If it is there: guard register ACCOUNT/ID claims it."),
 	}
 	next := f.after(l.ExpiresAt)
 	if f.At.Before(l.Expect.Until) {
@@ -70,6 +70,14 @@ const (
 	byTag  = "its tag " + guard.TagLease
 	byName = "its name, and when it was created"
 )
+
+// knownBy is one of them in words.
+func (f Facts) knownBy(how string) string {
+	if how == byTag {
+		return f.say("its tag %s", guard.TagLease)
+	}
+	return f.say("its name, and when it was created")
+}
 
 // candidates are the instances that the lease may be of, and how they are known.
 func (f Facts) candidates() (out []Stray, how string) {
@@ -103,11 +111,11 @@ func (f Facts) unsure(strays []Stray, how string) string {
 		for i, s := range strays {
 			names[i] = s.Observed.Resource.ID.String()
 		}
-		return "more than one could be it: " + list(names)
+		return f.say("more than one could be it: %s", f.list(names))
 	case how == byName && slices.ContainsFunc(f.Awaiting.Others, also):
-		return fmt.Sprintf("%s could be what another registration expects, too", first.ID)
+		return f.say("%s could be what another registration expects, too", first.ID)
 	case why != "":
-		return fmt.Sprintf("%s looks like it, and guard may not act on that: %s", first.ID, why)
+		return f.say("%s looks like it, and guard may not act on that: %s", first.ID, why)
 	}
 	return ""
 }
@@ -137,23 +145,23 @@ func (f Facts) seen(s Stray, how string) *Booking {
 	if s.Was != nil {
 		l = Follow(l, *s.Was)
 	}
-	until := "without an end"
+	title := f.say("%s (%s): it is here; registered without an end", r.ID, f.orNone(l.Purpose))
 	if !l.ExpiresAt.IsZero() {
-		until = "until " + f.stamp(l.ExpiresAt)
+		title = f.say("%s (%s): it is here; registered until %s", r.ID, f.orNone(l.Purpose), f.stamp(l.ExpiresAt))
 	}
 	return &Booking{Lease: l, Verb: "seen", Text: fmt.Sprintf("%s is what %s registered ahead, by %s", r.ID, orNone(l.Owner), how),
-		Say: &Stage{Name: "seen", Title: fmt.Sprintf("%s (%s): it is here; registered %s", r.ID, orNone(l.Purpose), until),
-			Lines: []string{fmt.Sprintf("It is known by %s. Owner: %s.", how, orNone(l.Owner))}}}
+		Say: &Stage{Name: "seen", Title: title,
+			Lines: []string{f.say("It is known by %s. Owner: %s.", f.knownBy(how), f.orNone(l.Owner))}}}
 }
 
 // neverCame ends a lease of what nobody ever saw.
 func (f Facts) neverCame(end time.Time) *Booking {
 	l := *f.Lease
 	l.Status, l.EndedAt, l.UpdatedAt, l.UpdatedBy = guard.LeaseGone, end, f.At, "guard"
-	title := f.name() + ": its time is up, and it was never seen"
+	title := f.say("%s: its time is up, and it was never seen", f.name())
 	return &Booking{Lease: l, Verb: "ended", Text: "its time is up, and it was never seen",
 		Say: &Stage{Name: "ended", Title: title, Lines: []string{
-			fmt.Sprintf("Purpose: %s. Owner: %s. Registered at %s; its time ended at %s.", orNone(l.Purpose), orNone(l.Owner), f.stamp(l.RegisteredAt), f.stamp(end)),
-			"guard waits for it no longer.",
+			f.say("%s Registered at %s; its time ended at %s.", f.whose(&l), f.stamp(l.RegisteredAt), f.stamp(end)),
+			f.say("guard waits for it no longer."),
 		}}}
 }

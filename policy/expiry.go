@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"time"
 
 	"guard"
@@ -20,7 +19,7 @@ func expiry(r Rules, f Facts) Outcome {
 		return Outcome{}
 	}
 	l := limit{rule: guard.RuleExpired, cause: guard.CauseExpiry, at: end, due: end, stood: f.stood(guard.DeadlineExpiry, end),
-		warn: r.Expiry.Warn, coming: "its time ends", reached: "its time is up"}
+		warn: r.Expiry.Warn, coming: f.say("its time ends"), reached: f.say("its time is up")}
 	return l.judge(r, f)
 }
 
@@ -30,9 +29,9 @@ func neverSeen(f Facts, end time.Time) Outcome {
 		return Outcome{Next: end}
 	}
 	v := f.verdict(guard.RuleExpired, end)
-	v.Stages = []Stage{{Name: "reached", Title: fmt.Sprintf("%s: its time is up, and it was never seen", f.name()),
-		Lines: []string{fmt.Sprintf("It was registered at %s and expired at %s.", f.stamp(f.Lease.RegisteredAt), f.stamp(end)),
-			fmt.Sprintf("If it should still come: guard extend %s --by 2h", f.Resource())}}}
+	v.Stages = []Stage{{Name: "reached", Title: f.say("%s: its time is up, and it was never seen", f.name()),
+		Lines: []string{f.say("It was registered at %s and expired at %s.", f.stamp(f.Lease.RegisteredAt), f.stamp(end)),
+			f.say("If it should still come: guard extend %s --by 2h", f.Resource())}}}
 	return Outcome{Verdicts: []Verdict{v}}
 }
 

@@ -9,8 +9,8 @@ func hung(r Rules, f Facts) Outcome {
 		return Outcome{}
 	}
 	g := guess{Judgement: r.Hung, rule: guard.RuleHung, span: f.unheld(a.Hung),
-		what: "it looks hung", how: " (" + a.Hung.Why + ")"}
-	g.lines = append(f.window(), "Processes that wait for a peer spin like this. What they have not written down is lost when they are killed.")
+		what: f.say("it looks hung"), how: f.say(" (%s)", f.kept(a.Hung.Why))}
+	g.lines = append(f.window(), f.say("Processes that wait for a peer spin like this. What they have not written down is lost when they are killed."))
 	g.wastes, _ = f.hourly()
 	return g.judge(r, f)
 }

@@ -9,17 +9,17 @@ import (
 
 // idleEmpty: nothing works on it and nothing is loaded.
 func idleEmpty(r Rules, f Facts) Outcome {
-	return idle(r, f, activity.Empty, guess{Judgement: r.IdleEmpty, rule: guard.RuleIdleEmpty, what: "idle", how: ", with nothing loaded"})
+	return idle(r, f, activity.Empty, guess{Judgement: r.IdleEmpty, rule: guard.RuleIdleEmpty, what: f.say("idle"), how: f.say(", with nothing loaded")})
 }
 
 // idleResident: nothing works on it, and something is loaded.
 func idleResident(r Rules, f Facts) Outcome {
-	return idle(r, f, activity.Resident, guess{Judgement: r.IdleResident, rule: guard.RuleIdleResident, what: "idle", how: ", with something loaded"})
+	return idle(r, f, activity.Resident, guess{Judgement: r.IdleResident, rule: guard.RuleIdleResident, what: f.say("idle"), how: f.say(", with something loaded")})
 }
 
 // idleBlind: nothing works on it as far as can be seen, and nobody tells what is loaded.
 func idleBlind(r Rules, f Facts) Outcome {
-	return idle(r, f, activity.Blind, guess{Judgement: r.IdleBlind, rule: guard.RuleIdleBlind, what: "idle", how: ", and nobody tells what is loaded"})
+	return idle(r, f, activity.Blind, guess{Judgement: r.IdleBlind, rule: guard.RuleIdleBlind, what: f.say("idle"), how: f.say(", and nobody tells what is loaded")})
 }
 
 // idle judges one sort of idle. What sort it is must have settled, but for what goes
@@ -33,9 +33,9 @@ func idle(r Rules, f Facts, sort activity.Quiet, g guess) Outcome {
 	settled := a.Sorted.Add(settles)
 	if early := a.Sorted.Sub(a.Idle.Since) <= leastQuiet; !early && f.At.Before(settled) {
 		if sort != activity.Blind {
-			return Outcome{Next: settled, Doubt: fmt.Sprintf("what is loaded on it has changed at %s (%s now)", f.stamp(a.Sorted), a.Sort)}
+			return Outcome{Next: settled, Doubt: f.say("what is loaded on it has changed at %s (%s now)", f.stamp(a.Sorted), f.kept(string(a.Sort)))}
 		}
-		g.how = ", and what is loaded comes and goes"
+		g.how = f.say(", and what is loaded comes and goes")
 	} else if a.Sort != sort {
 		return Outcome{Next: f.after(settled)} // what was found of this sort is over then
 	}
@@ -47,7 +47,7 @@ func idle(r Rules, f Facts, sort activity.Quiet, g guess) Outcome {
 	g.span = f.unheld(a.Idle)
 	g.lines = f.window()
 	if a.Held && sort == activity.Resident {
-		g.how = ", with memory held and no process alive that holds it"
+		g.how = f.say(", with memory held and no process alive that holds it")
 	}
 	g.wastes, _ = f.hourly()
 	out := g.judge(r, f)

@@ -111,10 +111,10 @@ func (f Facts) warm(r Rules) (at time.Time, is bool) {
 func (g guess) doubt(r Rules, f Facts) string {
 	a := f.Activity
 	if !a.Fresh(f.At) {
-		return fmt.Sprintf("the newest sample that tells something is of %s, and they should come each %s", f.stamp(a.At), a.Interval)
+		return f.say("the newest sample that tells something is of %s, and they should come each %s", f.stamp(a.At), f.duration(a.Interval))
 	}
 	if seen := a.Covered(g.span); seen < r.Busy.Coverage && !g.patchy {
-		return fmt.Sprintf("only %.0f %% of the time since %s was seen, and %.0f %% must be", 100*seen, f.stamp(g.span.Since), 100*r.Busy.Coverage)
+		return f.say("only %.0f %% of the time since %s was seen, and %.0f %% must be", 100*seen, f.stamp(g.span.Since), 100*r.Busy.Coverage)
 	}
 	return ""
 }
@@ -130,9 +130,9 @@ func (g guess) action(r Rules, f Facts) (guard.Action, string) {
 	}
 	switch {
 	case !f.Activity.Confident():
-		return guard.ActAlert, f.Activity.Doubt() + ", so guard only tells"
+		return guard.ActAlert, f.say("%s, so guard only tells", f.kept(f.Activity.Doubt()))
 	case f.Activity.Basis == guard.Instantaneous && f.Activity.Interval >= coarse:
-		return guard.ActAlert, fmt.Sprintf("low confidence: single readings %s apart prove nothing, so guard only tells", span(f.Activity.Interval))
+		return guard.ActAlert, f.say("low confidence: single readings %s apart prove nothing, so guard only tells", f.span(f.Activity.Interval))
 	}
 	return f.stopped()
 }
@@ -141,16 +141,16 @@ func (g guess) action(r Rules, f Facts) (guard.Action, string) {
 // it may.
 func (f Facts) onlyTells(r Rules) string {
 	if why := f.Untouchable(); why != "" {
-		return "guard never touches it: " + why
+		return f.say("guard never touches it: %s", why)
 	}
 	if p := f.Protection(r); p.On {
-		return "it is protected, so guard only tells: " + p.Why
+		return f.say("it is protected, so guard only tells: %s", p.Why)
 	}
 	switch {
 	case f.Lease == nil || !f.Lease.Status.Open():
-		return "nobody registered it, so guard only tells"
+		return f.say("nobody registered it, so guard only tells")
 	case f.Lease.OnLimit == guard.ActAlert:
-		return "its on_limit is alert, so guard only tells"
+		return f.say("its on_limit is alert, so guard only tells")
 	}
 	return ""
 }
@@ -183,17 +183,17 @@ func (g guess) judge(r Rules, f Facts) Outcome {
 	v.Wastes, v.Vetoed = g.wastes, veto != nil && !enforce && action == guard.ActStop
 	v.Facts = append(v.Facts, g.facts(r, f, due, action)...)
 	lines := g.tell(f, due, action, why, veto)
-	title := f.name() + ": " + g.since(f)
+	title := f.entitled(g.since(f))
 	if enforce {
-		title += fmt.Sprintf("; guard will stop it at %s", f.stamp(due))
+		title = f.say("%s; guard will stop it at %s", title, f.stamp(due))
 	}
 	v.Stages = []Stage{{Name: "warn", Title: title, Lines: lines}}
 	if !f.At.Before(due) && !enforce && veto == nil {
 		switch {
 		case action == guard.ActStop:
-			v.Stages = append(v.Stages, Stage{Name: "would stop", Title: f.name() + ": would stop now: " + g.since(f), Lines: lines})
+			v.Stages = append(v.Stages, Stage{Name: "would stop", Title: f.say("%s: would stop now: %s", f.name(), g.since(f)), Lines: lines})
 		case g.act(grace) > g.Warn:
-			v.Stages = append(v.Stages, Stage{Name: "act", Title: fmt.Sprintf("%s: %s for %s%s", f.name(), g.what, span(g.act(grace)), g.how), Lines: lines})
+			v.Stages = append(v.Stages, Stage{Name: "act", Title: f.say("%s: %s for %s%s", f.name(), g.what, f.span(g.act(grace)), g.how), Lines: lines})
 		}
 	}
 	if enforce {
@@ -232,7 +232,7 @@ func outlasts(usual time.Duration) time.Duration { return usual + usual/2 }
 
 // since is the condition and when it began, in words.
 func (g guess) since(f Facts) string {
-	return fmt.Sprintf("%s since %s%s", g.what, f.stamp(g.span.Since), g.how)
+	return f.say("%s since %s%s", g.what, f.stamp(g.span.Since), g.how)
 }
 
 // later is a moment to judge again, which may be moments away: samples come late.
@@ -290,21 +290,21 @@ func (f Facts) noticeOf(r Rules, rule guard.Rule) time.Duration {
 func (g guess) tell(f Facts, due time.Time, action guard.Action, why string, veto *guard.Mute) []string {
 	var lines []string
 	if f.Lease != nil {
-		lines = append(lines, fmt.Sprintf("Purpose: %s. Owner: %s.", orNone(f.Lease.Purpose), orNone(f.Lease.Owner)))
+		lines = append(lines, f.whose(f.Lease))
 	}
 	lines = append(lines, g.lines...)
 	if g.wastes.IsSet() {
-		lines = append(lines, fmt.Sprintf("Wasted: %s per hour.", g.wastes.Round()))
+		lines = append(lines, f.say("Wasted: %s per hour.", g.wastes.Round()))
 	} else {
-		lines = append(lines, "What is wasted is not known: its price is not.")
+		lines = append(lines, f.say("What is wasted is not known: its price is not."))
 	}
 	switch {
 	case action == guard.ActAlert && why != "":
-		return append(lines, Upper(why)+".")
+		return append(lines, f.sentence(why))
 	case action == guard.ActAlert && idleSorts[g.rule] == "":
-		return append(lines, "guard only tells.")
+		return append(lines, f.say("guard only tells."))
 	case action == guard.ActAlert:
-		return append(lines, fmt.Sprintf("guard only tells. If nobody needs it: guard release %s", f.Resource()))
+		return append(lines, f.say("guard only tells. If nobody needs it: guard release %s", f.Resource()))
 	}
 	return append(lines, f.stopLines(g.rule, due, veto)...)
 }
@@ -314,15 +314,20 @@ func (g guess) tell(f Facts, due time.Time, action guard.Action, why string, vet
 func (f Facts) stopLines(rule guard.Rule, due time.Time, veto *guard.Mute) []string {
 	switch {
 	case veto != nil:
-		return []string{Upper(f.vetoWord(*veto)) + "."}
+		return []string{f.sentence(f.vetoWord(*veto))}
 	case f.Mode != guard.Enforce && !f.At.Before(due):
-		return []string{"The account is in observe mode, so guard does nothing. It goes on billing."}
+		return []string{f.observed()}
 	case f.Mode != guard.Enforce:
-		return []string{fmt.Sprintf("The account is in observe mode: guard will not stop it at %s.", f.stamp(due))}
+		return []string{f.say("The account is in observe mode: guard will not stop it at %s.", f.stamp(due))}
 	}
 	id := f.Resource()
-	return []string{fmt.Sprintf("If nothing changes until then, guard stops it at %s, once somebody was told. A stop keeps its disks, and they go on billing.", f.stamp(due)),
-		fmt.Sprintf("To keep it running: guard hold %s --for 4h, or guard veto %s %s", id, id, rule)}
+	return []string{f.say("If nothing changes until then, guard stops it at %s, once somebody was told. A stop keeps its disks, and they go on billing.", f.stamp(due)),
+		f.say("To keep it running: guard hold %s --for 4h, or guard veto %s %s", id, id, rule)}
+}
+
+// observed is what becomes in observe mode of what is due.
+func (f Facts) observed() string {
+	return f.say("The account is in observe mode, so guard does nothing. It goes on billing.")
 }
 
 // facts are the arithmetic of a guess.
@@ -388,11 +393,11 @@ func part(m guard.Money, k, n int) guard.Money {
 // window is what samples show, in sentences.
 func (f Facts) window() []string {
 	var lines []string
-	for _, l := range f.Activity.Lines(f.At, f.Zone) {
-		lines = append(lines, Upper(l)+".")
+	for _, l := range f.Activity.Lines(f.At, f.Zone, f.Lang) {
+		lines = append(lines, f.sentence(l))
 	}
 	if f.Activity.Worked.IsZero() {
-		lines = append(lines, "No work was seen on it yet.")
+		lines = append(lines, f.say("No work was seen on it yet."))
 	}
 	return lines
 }

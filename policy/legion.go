@@ -2,50 +2,45 @@ package policy
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"guard"
+	"guard/policy/say"
 )
 
 // manyOrphans is how many leftovers of one kind are told of one by one, at most: of more
 // people hear how old they are and what they cost.
 const manyOrphans = 10
 
-// ageGroup is of what is at least so old.
-type ageGroup struct {
-	from time.Duration
-	word string
-}
+// ages are the groups in which many leftovers are told of, by how old they are at least,
+// the oldest first.
+var ages = []time.Duration{180 * 24 * time.Hour, 90 * 24 * time.Hour, settled, 7 * 24 * time.Hour, 0}
 
-// ages are the groups in which many leftovers are told of, the oldest first.
-var ages = []ageGroup{
-	{180 * 24 * time.Hour, "older than 180 days"},
-	{90 * 24 * time.Hour, "90 to 180 days old"},
-	{settled, "30 to 90 days old"},
-	{7 * 24 * time.Hour, "7 to 30 days old"},
-	{0, "younger than 7 days"},
+// ageWord is one of them in words.
+func ageWord(age int, lang guard.Lang) string {
+	return []string{say.In(lang, "older than 180 days"), say.In(lang, "90 to 180 days old"), say.In(lang, "30 to 90 days old"),
+		say.In(lang, "7 to 30 days old"), say.In(lang, "younger than 7 days")}[age]
 }
 
 // legion groups many leftovers by who keeps them and by age, with what each group costs a
 // month; nil where they are few, or something else.
-func legion(fs []guard.Finding, at time.Time) []string {
+func legion(fs []guard.Finding, at time.Time, lang guard.Lang) []string {
 	if len(fs) <= manyOrphans || orphanKind(fs[0].Rule) == "" {
 		return nil
 	}
 	groups := map[string][]guard.Finding{}
 	order := map[string]int{}
 	for _, f := range fs {
-		age := slices.IndexFunc(ages, func(a ageGroup) bool { return at.Sub(f.Since) >= a.from })
+		age := slices.IndexFunc(ages, func(least time.Duration) bool { return at.Sub(f.Since) >= least })
 		if age < 0 {
 			age = len(ages) - 1
 		}
-		name, rank := ages[age].word, age
+		name, rank := ageWord(age, lang), age
 		if i := slices.IndexFunc(f.Facts, func(fact guard.Fact) bool { return fact.Name == madeBy }); i >= 0 {
 			who, _, _ := strings.Cut(f.Facts[i].Value, " made it")
-			name, rank = fmt.Sprintf("made by %s, %s", lower(who), ages[age].word), rank+len(ages)
+			name, rank = say.In(lang, "made by %s, %s", say.Kept(lang, lower(who)), name), rank+len(ages)
 		}
 		groups[name] = append(groups[name], f)
 		order[name] = rank
@@ -57,9 +52,9 @@ func legion(fs []guard.Finding, at time.Time) []string {
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(order[a], order[b]), strings.Compare(a, b)) })
 	lines := make([]string, len(names))
 	for i, name := range names {
-		lines[i] = fmt.Sprintf("%d %s: %s.", len(groups[name]), name, monthlyOf(groups[name]))
+		lines[i] = say.In(lang, "%d %s: %s.", len(groups[name]), name, monthlyOf(groups[name], lang))
 	}
-	return append(lines, "guard findings shows each of them.")
+	return append(lines, say.In(lang, "guard findings shows each of them."))
 }
 
 // lower makes an article begin a word inside a sentence; a name stays as it is.
@@ -71,7 +66,7 @@ func lower(s string) string {
 }
 
 // monthlyOf is what findings cost a month together, and of how many that is not known.
-func monthlyOf(fs []guard.Finding) string {
+func monthlyOf(fs []guard.Finding, lang guard.Lang) string {
 	unknown := 0
 	for _, f := range fs {
 		if !f.Wastes.IsSet() {
@@ -85,9 +80,9 @@ func monthlyOf(fs []guard.Finding) string {
 	}
 	switch {
 	case len(parts) == 0:
-		return "what they cost is not known"
+		return say.In(lang, "what they cost is not known")
 	case unknown > 0:
-		return fmt.Sprintf("%s a month, and %d of an unknown price", strings.Join(parts, " + "), unknown)
+		return say.In(lang, "%s a month, and %d of an unknown price", strings.Join(parts, " + "), unknown)
 	}
-	return strings.Join(parts, " + ") + " a month"
+	return say.In(lang, "%s a month", strings.Join(parts, " + "))
 }

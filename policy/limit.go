@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -93,10 +92,10 @@ func (f Facts) noticed() bool {
 // is held up, and paged, not forgotten.
 func (f Facts) action(r Rules, cause guard.Cause) (act guard.Action, why string) {
 	if why := f.Untouchable(); why != "" {
-		return guard.ActAlert, "guard never touches it: " + why
+		return guard.ActAlert, f.say("guard never touches it: %s", why)
 	}
 	if p := f.Protection(r); p.On && !cause.HardCap() {
-		return guard.ActAlert, "it is protected, so guard only tells: " + p.Why
+		return guard.ActAlert, f.say("it is protected, so guard only tells: %s", p.Why)
 	}
 	asked := f.Lease.OnLimit
 	if cause == guard.CauseCeiling {
@@ -108,7 +107,7 @@ func (f Facts) action(r Rules, cause guard.Cause) (act guard.Action, why string)
 	case guard.ActStop:
 		return f.stopped()
 	}
-	return guard.ActAlert, "its on_limit is alert, so guard only tells"
+	return guard.ActAlert, f.say("its on_limit is alert, so guard only tells")
 }
 
 // stopped is a stop, or why there is none where it would save nothing.
@@ -121,9 +120,9 @@ func (f Facts) stopped() (act guard.Action, why string) {
 	case guard.StopSavesCompute, guard.StopSavesAll:
 		return guard.ActStop, ""
 	case guard.StopUnsupported:
-		return guard.ActAlert, "this provider cannot stop it, so guard only tells"
+		return guard.ActAlert, f.say("this provider cannot stop it, so guard only tells")
 	}
-	return guard.ActAlert, "a stop would save nothing here, so guard only tells"
+	return guard.ActAlert, f.say("a stop would save nothing here, so guard only tells")
 }
 
 // judge turns a limit into a verdict: told at its notice and warnings, acted on
@@ -134,7 +133,7 @@ func (l limit) judge(r Rules, f Facts) Outcome {
 		if !l.cause.HardCap() {
 			return Outcome{} // what the limit asked for is done
 		}
-		action, why = guard.ActAlert, "it is stopped already, and what is left of it goes on billing, so guard only tells"
+		action, why = guard.ActAlert, f.say("it is stopped already, and what is left of it goes on billing, so guard only tells")
 	}
 	enforce := f.Mode == guard.Enforce && action != guard.ActAlert
 	due := f.due(r, l, enforce)
@@ -161,31 +160,30 @@ func (l limit) judge(r Rules, f Facts) Outcome {
 			next = earliest(next, at)
 			continue
 		}
-		v.Stages = append(v.Stages, Stage{Name: "warn " + span(w), Title: f.name() + ": " + l.title(f, due, action, protection), Lines: told})
+		v.Stages = append(v.Stages, Stage{Name: "warn " + span(w), Title: f.entitled(l.title(f, due, action, protection)), Lines: told})
 	}
 	if f.At.Before(due) {
 		next = earliest(next, due)
 	}
 	if enforce && !protection.Until.IsZero() && !f.At.Before(due) {
 		v.Stages = append(v.Stages, Stage{Name: "unprotected " + protection.Lost.UTC().Format(time.RFC3339),
-			Title: fmt.Sprintf("%s: guard will %s it at %s: the tag that protected it is missing", f.name(), verbOf(action), f.stamp(protection.Until)), Lines: told})
+			Title: f.say("%s: guard will %s it at %s: the tag that protected it is missing", f.name(), f.verb(action), f.stamp(protection.Until)), Lines: told})
 	}
 	switch {
 	case enforce:
 		v.Act = &Act{Action: action, Cause: l.cause, Due: due, Notice: notice, Limit: l.at, Stood: l.stood,
-			Why: fmt.Sprintf("%s (%s)", l.reached, f.stamp(l.at))}
+			Why: f.say("%s (%s)", l.reached, f.stamp(l.at))}
 		if protection.On {
 			v.Act.Block, v.Act.BlockWhy = guard.BlockProtected, protection.Why
 		}
 	case f.At.Before(due):
 	case action == guard.ActAlert:
-		v.Stages = append(v.Stages, Stage{Name: "reached", Title: f.name() + ": " + l.reached, Lines: told})
+		v.Stages = append(v.Stages, Stage{Name: "reached", Title: f.entitled(l.reached), Lines: told})
 		v.Urgent = true
 	default:
-		verb := verbOf(action)
-		v.Stages = append(v.Stages, Stage{Name: "would " + verb,
-			Title: fmt.Sprintf("%s: would %s now: %s", f.name(), verb, l.reached),
-			Lines: append([]string{"The account is in observe mode, so guard does nothing. It goes on billing."}, f.costLines()...)})
+		v.Stages = append(v.Stages, Stage{Name: "would " + f.in(guard.English).verb(action),
+			Title: f.say("%s: would %s now: %s", f.name(), f.verb(action), l.reached),
+			Lines: append([]string{f.observed()}, f.costLines()...)})
 	}
 	return Outcome{Verdicts: []Verdict{v}, Next: next}
 }
@@ -210,43 +208,43 @@ func offsets(lead time.Duration, warn []time.Duration) []time.Duration {
 
 // title is the line that people read first.
 func (l limit) title(f Facts, due time.Time, action guard.Action, p Protection) string {
-	limit := fmt.Sprintf("%s at %s", l.coming, f.stamp(l.at))
+	limit := f.say("%s at %s", l.coming, f.stamp(l.at))
 	if !f.At.Before(l.at) {
-		limit = fmt.Sprintf("%s since %s", l.reached, f.stamp(l.at))
+		limit = f.say("%s since %s", l.reached, f.stamp(l.at))
 	}
 	switch {
 	case action == guard.ActAlert:
 		return limit
 	case f.Mode != guard.Enforce:
-		return limit + " (observe mode: guard only tells)"
+		return f.say("%s (observe mode: guard only tells)", limit)
 	case p.On:
-		return limit + ", but it is protected"
+		return f.say("%s, but it is protected", limit)
 	}
 	if due.Equal(l.at) {
 		limit = l.coming
 	}
-	return fmt.Sprintf("guard will %s it at %s: %s", verbOf(action), f.stamp(due), limit)
+	return f.say("guard will %s it at %s: %s", f.verb(action), f.stamp(due), limit)
 }
 
 // tell is what stands below the title: what it costs, what the action erases and
 // how to keep it.
 func (l limit) tell(r Rules, f Facts, due time.Time, action guard.Action, why string, p Protection) []string {
-	lines := []string{fmt.Sprintf("Purpose: %s. Owner: %s.", orNone(f.Lease.Purpose), orNone(f.Lease.Owner))}
+	lines := []string{f.whose(f.Lease)}
 	if !due.Equal(l.due) {
 		lines = append(lines, f.putOff(l, due))
 	}
 	lines = append(lines, f.costLines()...)
 	switch {
 	case why != "":
-		lines = append(lines, Upper(why)+".")
+		lines = append(lines, f.sentence(why))
 	case f.Mode != guard.Enforce:
-		lines = append(lines, fmt.Sprintf("The account is in observe mode: guard will not %s it.", verbOf(action)))
+		lines = append(lines, f.say("The account is in observe mode: guard will not %s it.", f.verb(action)))
 	case p.On:
-		lines = append(lines, fmt.Sprintf("%s; guard does not touch it and tells people every hour once the %s is reached.", Upper(p.Why), limitWord(l.cause)))
+		lines = append(lines, f.say("%s; guard does not touch it and tells people every hour once the %s is reached.", Upper(p.Why), f.limitWord(l.cause)))
 	case action == guard.ActRelease:
 		lines = append(lines, f.Erases()...)
 	case action == guard.ActStop:
-		lines = append(lines, "A stop keeps its disks, and they go on billing.")
+		lines = append(lines, f.say("A stop keeps its disks, and they go on billing."))
 	}
 	if action == guard.ActAlert {
 		return lines
@@ -254,45 +252,45 @@ func (l limit) tell(r Rules, f Facts, due time.Time, action guard.Action, why st
 	return append(lines, l.keep(r, f))
 }
 
-func limitWord(c guard.Cause) string {
+func (f Facts) limitWord(c guard.Cause) string {
 	if c == guard.CauseCeiling {
-		return "ceiling"
+		return f.say("ceiling")
 	}
-	return "cap"
+	return f.say("cap")
 }
 
 // keep is the exact command that moves the limit, where one does.
 func (l limit) keep(r Rules, f Facts) string {
 	id := f.Resource().String()
 	if l.cause == guard.CauseCeiling {
-		return "Nothing that is said about this lease puts it off: an admin has set it for all of them, as ceilings in guard's configuration."
+		return f.say("Nothing that is said about this lease puts it off: an admin has set it for all of them, as ceilings in guard's configuration.")
 	}
 	if end, ok := r.CeilingOf(*f.Lease); ok && l.cause == guard.CauseExpiry && !l.at.Before(end) {
-		return "It cannot be kept longer, for that is " + f.ceilingWord(r, guard.Deadline{Limit: end}) + "."
+		return f.say("It cannot be kept longer, for that is %s.", f.ceilingWord(r, guard.Deadline{Limit: end}))
 	}
 	if l.cause == guard.CauseBudget {
 		more := f.Lease.Budget.Percent(25).Round()
-		return fmt.Sprintf("To keep it longer: guard extend %s --by 2h --budget +%s", id, command(more))
+		return f.say("To keep it longer: guard extend %s --by 2h --budget +%s", id, command(more))
 	}
-	return fmt.Sprintf("To keep it longer: guard extend %s --by 2h", id)
+	return f.say("To keep it longer: guard extend %s --by 2h", id)
 }
 
 // putOff says why the call is not due at the limit itself.
 func (f Facts) putOff(l limit, due time.Time) string {
 	if l.cause != guard.CauseCeiling {
 		if held := f.Lease.HeldUntil(f.At); held.Equal(due) {
-			return fmt.Sprintf("A hold puts it off until %s.", f.stamp(held))
+			return f.say("A hold puts it off until %s.", f.stamp(held))
 		}
 		if v := f.vetoed(l.rule); v != nil && v.Until.Equal(due) {
-			return Upper(f.vetoWord(*v)) + "."
+			return f.sentence(f.vetoWord(*v))
 		}
 	}
 	if !f.Account.FreshFrom.IsZero() && l.due.Before(f.Account.FreshFrom) {
-		why := f.Account.FreshWhy
+		why := f.kept(f.Account.FreshWhy)
 		if why == "" {
-			why = "guard was away"
+			why = f.say("guard was away")
 		}
-		return fmt.Sprintf("It was due at %s; fresh notice is given because %s.", f.stamp(l.due), why)
+		return f.say("It was due at %s; fresh notice is given because %s.", f.stamp(l.due), why)
 	}
-	return fmt.Sprintf("It was due at %s; notice is given first.", f.stamp(l.due))
+	return f.say("It was due at %s; notice is given first.", f.stamp(l.due))
 }

@@ -58,24 +58,24 @@ func (f Facts) Untouchable() string {
 	}
 	r := f.Observed.Resource
 	if Self(r, f.Account) {
-		return "guard runs on it"
+		return f.say("guard runs on it")
 	}
 	if d := Foreign(r, f.Deployment); d != "" {
-		return fmt.Sprintf("another guard (deployment %s) keeps it", d)
+		return f.say("another guard (deployment %s) keeps it", d)
 	}
 	for t, until := range f.lost() {
 		if d := Foreign(guard.Resource{Tags: map[string]string{t.Key: t.Value}}, f.Deployment); d != "" {
-			return fmt.Sprintf("another guard (deployment %s) kept it until %s, and that counts until %s", d, f.stamp(t.Since), f.stamp(until))
+			return f.say("another guard (deployment %s) kept it until %s, and that counts until %s", d, f.stamp(t.Since), f.stamp(until))
 		}
 	}
 	if r.TagsUntold {
-		return "the provider does not tell its tags, so nobody knows whose it is"
+		return f.say("the provider does not tell its tags, so nobody knows whose it is")
 	}
 	if orphanRules[r.ID.Kind] != "" && f.Lease == nil {
 		return f.childUntouchable()
 	}
 	if why, ok := f.May.Allows(r, f.Lease != nil && f.Lease.NoGPUOK); !ok {
-		return why
+		return f.kept(why)
 	}
 	return ""
 }
@@ -84,19 +84,19 @@ func (f Facts) Untouchable() string {
 // count as its own, and nothing else of that kind does.
 func (f Facts) childUntouchable() string {
 	if !f.ours() {
-		return "it was never seen on a leased instance, and may_release is for those and what hung on them"
+		return f.say("it was never seen on a leased instance, and may_release is for those and what hung on them")
 	}
 	box := f.Observed.Resource
 	box.GPUs = max(box.GPUs, 1) // where the ledger does not have its box any more, it is known by guard's tag
 	if f.Instance != nil {
 		box = f.Instance.Resource
 		if d := Foreign(box, f.Deployment); d != "" {
-			return fmt.Sprintf("another guard (deployment %s) kept %s, which it was on", d, f.Observed.Instance)
+			return f.say("another guard (deployment %s) kept %s, which it was on", d, f.Observed.Instance)
 		}
 	}
 	why, ok := f.May.Allows(box, f.InstanceLease != nil && f.InstanceLease.NoGPUOK)
 	if ok {
 		return ""
 	}
-	return fmt.Sprintf("it is of %s: %s", box.ID, why)
+	return f.say("it is of %s: %s", box.ID, f.kept(why))
 }

@@ -71,9 +71,9 @@ func (f Facts) mutesEnd() time.Time {
 }
 
 func (f Facts) vetoWord(v guard.Mute) string {
-	word := fmt.Sprintf("the rule %s is vetoed until %s by %s", v.Rule, f.stamp(v.Until), orNone(v.By))
+	word := f.say("the rule %s is vetoed until %s by %s", v.Rule, f.stamp(v.Until), f.orNone(v.By))
 	if v.Reason != "" {
-		word += ": " + v.Reason
+		word = f.say("%s: %s", word, v.Reason)
 	}
 	return word
 }
@@ -85,7 +85,7 @@ func (f Facts) muteLines() []string {
 		switch {
 		case !m.At(f.At):
 		case m.Kind == guard.Veto:
-			lines = append(lines, Upper(f.vetoWord(m))+".")
+			lines = append(lines, f.sentence(f.vetoWord(m)))
 		case m.Kind == guard.Snooze:
 			lines = append(lines, fmt.Sprintf("It is snoozed until %s by %s: only what is urgent is told, and each release.", f.stamp(m.Until), orNone(m.By)))
 		}
@@ -102,11 +102,11 @@ func (l limit) quiet(r Rules, f Facts, v guard.Mute, lead time.Duration) Outcome
 	if f.At.Before(notice) {
 		return Outcome{Next: earliest(notice, f.after(wakes))}
 	}
-	title := fmt.Sprintf("%s: %s at %s; guard does nothing about it until %s", f.name(), l.coming, f.stamp(l.at), f.stamp(v.Until))
+	title := f.say("%s: %s at %s; guard does nothing about it until %s", f.name(), l.coming, f.stamp(l.at), f.stamp(v.Until))
 	out := f.verdict(l.rule, f.began(notice))
 	out.Vetoed = true
 	out.Facts = append(out.Facts, f.limitFacts(r, l, v.Until)...)
-	lines := append([]string{fmt.Sprintf("Purpose: %s. Owner: %s.", orNone(f.Lease.Purpose), orNone(f.Lease.Owner)), Upper(f.vetoWord(v)) + "."}, f.costLines()...)
+	lines := append([]string{f.whose(f.Lease), f.sentence(f.vetoWord(v))}, f.costLines()...)
 	next := wakes
 	for _, w := range offsets(lead, l.warn) {
 		at := l.due.Add(-w)

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -25,15 +24,6 @@ var orphanRules = map[guard.Kind]guard.Rule{
 	guard.Image:      guard.RuleOrphanImage,
 	guard.Address:    guard.RuleOrphanAddress,
 	guard.Filesystem: guard.RuleOrphanFilesystem,
-}
-
-// orphanWords name each kind for people.
-var orphanWords = map[guard.Kind]string{
-	guard.Volume:     "disk",
-	guard.Snapshot:   "snapshot",
-	guard.Image:      "image",
-	guard.Address:    "address",
-	guard.Filesystem: "file system",
 }
 
 // orphanList is the orphan rules in the order in which people read them.
@@ -72,7 +62,7 @@ func orphan(kind guard.Kind) func(Rules, Facts) Outcome {
 			return Outcome{}
 		}
 		if f.diskUntold() {
-			return Outcome{Unlisted: guard.Volume, Doubt: "whether its disk is there is not known until there is a complete list"}
+			return Outcome{Unlisted: guard.Volume, Doubt: f.say("whether its disk is there is not known until there is a complete list")}
 		}
 		left, ok := f.left()
 		if !ok {
@@ -84,7 +74,7 @@ func orphan(kind guard.Kind) func(Rules, Facts) Outcome {
 			return Outcome{Next: tell}
 		}
 		if left.unseen = f.unseenSince(left.since); left.unseen && f.At.Before(tell.Add(unseenFor)) {
-			return Outcome{Next: tell.Add(unseenFor), Unlisted: kind, Doubt: "it may have gone as well: it was not seen since"}
+			return Outcome{Next: tell.Add(unseenFor), Unlisted: kind, Doubt: f.say("it may have gone as well: it was not seen since")}
 		}
 		return left.judge(r, f, conf, rule)
 	}
@@ -101,24 +91,26 @@ func (l left) judge(r Rules, f Facts, conf Orphan, rule guard.Rule) Outcome {
 	if acts {
 		due = f.afterNotice(due, grace)
 	}
-	kind := orphanWords[f.Resource().Kind]
-	title := fmt.Sprintf("%s: %s %s left behind%s; %s", f.name(), article(kind), kind, f.size(), f.monthly())
+	title := f.say("%s: %s left behind; %s", f.name(), f.aKind(), f.monthly())
+	if gb := f.Observed.Resource.SizeGB; gb > 0 {
+		title = f.say("%s: %s left behind, %d GB; %s", f.name(), f.aKind(), gb, f.monthly())
+	}
 	if l.unseen {
-		title += ", if it is still there"
+		title = f.say("%s, if it is still there", title)
 	}
 	lines := append([]string{l.why}, l.lines(f)...)
 	switch id := f.Resource().String(); {
 	case conf.Then != guard.ActRelease:
-		lines = append(lines, "guard does not delete it. Whoever needs it no more can delete it at the provider; a protect tag keeps guard silent.")
+		lines = append(lines, f.say("guard does not delete it. Whoever needs it no more can delete it at the provider; a protect tag keeps guard silent."))
 	case keep != "":
-		lines = append(lines, fmt.Sprintf("guard does not delete it: %s.", keep))
+		lines = append(lines, f.say("guard does not delete it: %s.", keep))
 	case veto != nil:
-		lines = append(lines, Upper(f.vetoWord(*veto))+".")
+		lines = append(lines, f.sentence(f.vetoWord(*veto)))
 	case f.Mode != guard.Enforce:
-		lines = append(lines, "The account is in observe mode: guard will not delete it.")
+		lines = append(lines, f.say("The account is in observe mode: guard will not delete it."))
 	default:
-		title += fmt.Sprintf("; guard will delete it at %s", f.stamp(due))
-		lines = append(lines, "What is on it is lost then.", fmt.Sprintf("To keep it: guard veto %s %s, or a protect tag.", id, rule))
+		title = f.say("%s; guard will delete it at %s", title, f.stamp(due))
+		lines = append(lines, f.say("What is on it is lost then."), f.say("To keep it: guard veto %s %s, or a protect tag.", id, rule))
 	}
 	v := f.verdict(rule, l.since)
 	if c := f.claim(); c != nil && l.ours {
@@ -129,12 +121,12 @@ func (l left) judge(r Rules, f Facts, conf Orphan, rule guard.Rule) Outcome {
 	v.Facts = append(v.Facts, l.facts(f, conf, due)...)
 	if acts {
 		v.Act = &Act{Action: guard.ActRelease, Cause: guard.CauseOrphan, Due: due, Notice: l.since.Add(conf.After), Limit: l.since.Add(conf.After + grace),
-			Grace: grace, Why: fmt.Sprintf("left behind since %s (%s)", f.stamp(l.since), rule)}
+			Grace: grace, Why: f.say("left behind since %s (%s)", f.stamp(l.since), rule)}
 		return Outcome{Verdicts: []Verdict{v}, Next: f.after(due)}
 	}
 	if conf.Then == guard.ActRelease && keep == "" && veto == nil && !f.At.Before(due) {
-		v.Stages = append(v.Stages, Stage{Name: "would release", Title: fmt.Sprintf("%s: would delete now: left behind since %s", f.name(), f.stamp(l.since)),
-			Lines: append([]string{"The account is in observe mode, so guard does nothing. It goes on billing."}, lines...)})
+		v.Stages = append(v.Stages, Stage{Name: "would release", Title: f.say("%s: would delete now: left behind since %s", f.name(), f.stamp(l.since)),
+			Lines: append([]string{f.observed()}, lines...)})
 	}
 	out := Outcome{Verdicts: []Verdict{v}}
 	if l.unseen {
@@ -152,15 +144,15 @@ func (l left) keeps(f Facts, conf Orphan) string {
 	case conf.Then != guard.ActRelease:
 		return ""
 	case !l.ours:
-		return "it was never seen on a leased instance, so that nobody has allowed it"
+		return f.say("it was never seen on a leased instance, so that nobody has allowed it")
 	case l.kept != "":
 		return l.kept
 	case l.unseen:
-		return "nobody knows whether it is still there"
+		return f.say("nobody knows whether it is still there")
 	case !f.Observed.Resource.Parent.IsZero():
-		return fmt.Sprintf("the provider says that it still hangs on %s", f.Observed.Resource.Parent.ID)
+		return f.say("the provider says that it still hangs on %s", f.Observed.Resource.Parent.ID)
 	case f.Observed.Resource.UsesUntold:
-		return "the provider does not tell everything that may need it"
+		return f.say("the provider does not tell everything that may need it")
 	}
 	return f.Untouchable()
 }
@@ -169,26 +161,26 @@ func (l left) keeps(f Facts, conf Orphan) string {
 func (l left) lines(f Facts) []string {
 	var lines []string
 	if l.unseen {
-		lines = append(lines, fmt.Sprintf("Whether it is still there is not known: guard has not seen it since %s, and what is in %s is not listed.", f.stamp(f.Observed.Seen), orWhole(f.Resource().Scope)))
+		lines = append(lines, f.say("Whether it is still there is not known: guard has not seen it since %s, and what is in %s is not listed.", f.stamp(f.Observed.Seen), f.orWhole(f.Resource().Scope)))
 	}
 	if l.survived != "" {
-		lines = append(lines, Upper(l.survived)+".")
+		lines = append(lines, f.sentence(l.survived))
 	}
 	var who []string
 	if c := f.claim(); f.purpose(c) != "" || f.owner(c) != "" {
-		who = append(who, fmt.Sprintf("Purpose: %s. Owner: %s.", orNone(f.purpose(c)), orNone(f.owner(c))))
+		who = append(who, f.ownedBy(f.purpose(c), f.owner(c)))
 	}
 	if age := f.age(); age != "" {
-		who = append(who, "Age: "+age+".")
+		who = append(who, f.say("Age: %s.", age))
 	}
 	if len(who) > 0 {
-		lines = append(lines, strings.Join(who, " "))
+		lines = append(lines, strings.Join(who, f.say(" ")))
 	}
 	if l.made != "" {
-		lines = append(lines, Upper(l.made)+".")
+		lines = append(lines, f.sentence(l.made))
 	}
 	if f.Observed.Resource.UsesUntold {
-		lines = append(lines, "Whether something else needs it is not known: the provider does not tell everything that may.")
+		lines = append(lines, f.say("Whether something else needs it is not known: the provider does not tell everything that may."))
 	}
 	return lines
 }
@@ -205,7 +197,7 @@ func (l left) facts(f Facts, conf Orphan, due time.Time) []guard.Fact {
 	facts = append(facts, guard.Fact{Name: "purpose", Value: orNone(f.purpose(c)), Source: "ledger", At: f.At},
 		guard.Fact{Name: "owner", Value: orNone(f.owner(c)), Source: "ledger", At: f.At})
 	if l.made != "" {
-		facts = append(facts, guard.Fact{Name: madeBy, Value: l.made, Source: "provider", At: f.Observed.Seen})
+		facts = append(facts, guard.Fact{Name: madeBy, Value: f.in(guard.English).made(), Source: "provider", At: f.Observed.Seen})
 	}
 	if conf.Then == guard.ActRelease && l.keeps(f, conf) == "" {
 		facts = append(facts, guard.Fact{Name: "due", Value: f.stamp(due), Source: "rule " + string(orphanRules[f.Resource().Kind]), At: f.At})
@@ -216,16 +208,9 @@ func (l left) facts(f Facts, conf Orphan, due time.Time) []guard.Fact {
 // monthly is what a thing costs a month, in words.
 func (f Facts) monthly() string {
 	if m, ok := f.Observed.Resource.BillingRate().For(guard.Month); ok {
-		return fmt.Sprintf("it costs %s a month", m.Round())
+		return f.say("it costs %s a month", m.Round())
 	}
-	return "its price is unknown"
-}
-
-func (f Facts) size() string {
-	if gb := f.Observed.Resource.SizeGB; gb > 0 {
-		return fmt.Sprintf(", %d GB", gb)
-	}
-	return ""
+	return f.say("its price is unknown")
 }
 
 // age is how long ago a thing was made, in words; "" where nobody tells.
@@ -237,15 +222,25 @@ func (f Facts) age() string {
 	age := f.At.Sub(made)
 	for _, unit := range []time.Duration{24 * time.Hour, time.Hour, time.Minute} {
 		if age >= unit {
-			return span(age.Truncate(unit))
+			return f.span(age.Truncate(unit))
 		}
 	}
-	return "less than a minute"
+	return f.say("less than a minute")
 }
 
-func article(noun string) string {
-	if strings.ContainsAny(noun[:1], "aeiou") {
-		return "an"
+// aKind is one thing of the subject's kind.
+func (f Facts) aKind() string {
+	switch f.Resource().Kind {
+	case guard.Volume:
+		return f.say("a disk")
+	case guard.Snapshot:
+		return f.say("a snapshot")
+	case guard.Image:
+		return f.say("an image")
+	case guard.Address:
+		return f.say("an address")
+	case guard.Filesystem:
+		return f.say("a file system")
 	}
-	return "a"
+	return f.kept(string(f.Resource().Kind))
 }

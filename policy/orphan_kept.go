@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -25,9 +24,10 @@ var keepers = []struct{ key, name, what string }{
 	{"KubernetesCluster", "a cluster", "Kubernetes"},
 }
 
-// keeper tells who made a thing and keeps it, where its tags or its name do, and why
+// keeper tells who made the subject and keeps it, where its tags or its name do, and why
 // guard never deletes it; both "" where nothing speaks against that.
-func keeper(r guard.Resource) (made, kept string) {
+func (f Facts) keeper() (made, kept string) {
+	r := f.Observed.Resource
 	for _, k := range keepers {
 		for _, key := range slices.Sorted(maps.Keys(r.Tags)) {
 			if !strings.HasPrefix(key, k.key) {
@@ -37,16 +37,22 @@ func keeper(r guard.Resource) (made, kept string) {
 			if r.ID.Kind == guard.Snapshot && what == "Kubernetes" {
 				what = "a backup tool" // a driver makes snapshots for nothing else
 			}
-			return fmt.Sprintf("%s made it (%s, by the tag %s)", what, k.name, key), "it is " + k.name + "'s to delete"
+			return f.say("%s made it (%s, by the tag %s)", f.kept(what), f.kept(k.name), key), f.say("it is %s's to delete", f.kept(k.name))
 		}
 	}
 	switch {
 	case strings.HasPrefix(r.Name, "pvc-"), strings.HasPrefix(r.Name, "kubernetes-dynamic-pvc-"):
-		return "Kubernetes made it (by its name, " + r.Name + ")", "it is a cluster's to delete"
+		return f.say("Kubernetes made it (by its name, %s)", r.Name), f.say("it is %s's to delete", f.say("a cluster"))
 	case r.ID.Kind == guard.Address && strings.EqualFold(r.RawState, "reserved"):
-		return "", "it is reserved, which is on purpose"
+		return "", f.say("it is reserved, which is on purpose")
 	case r.ReleaseProtected == guard.Yes:
-		return "", "the provider protects it"
+		return "", f.say("the provider protects it")
 	}
 	return "", ""
+}
+
+// made is who made the subject, as evidence has it.
+func (f Facts) made() string {
+	made, _ := f.keeper()
+	return made
 }

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"time"
 
 	"guard"
@@ -40,7 +39,7 @@ func (f Facts) left() (left, bool) {
 		l.from = l.since
 	}
 	l.ours = f.ours()
-	l.made, l.kept = keeper(f.Observed.Resource)
+	l.made, l.kept = f.keeper()
 	if !l.ours && l.made != "" {
 		l.patience = max(l.patience, settled)
 	}
@@ -60,8 +59,8 @@ func (f Facts) unneeded() (left, bool) {
 		if f.Instance.Gone == nil {
 			return left{}, false
 		}
-		return left{since: latest(f.Instance.Gone.At, o.Resource.Created, f.sourceFreed()), why: fmt.Sprintf("It was made from a disk of %s, which is gone since %s (%s).", o.Instance, f.stamp(f.Instance.Gone.At), howWord(f.Instance.Gone.How)),
-			survived: fmt.Sprintf("no provider deletes %s %s with its instance", article(orphanWords[o.Resource.ID.Kind]), orphanWords[o.Resource.ID.Kind])}, true
+		return left{since: latest(f.Instance.Gone.At, o.Resource.Created, f.sourceFreed()), why: f.say("It was made from a disk of %s, which is gone since %s (%s).", o.Instance, f.stamp(f.Instance.Gone.At), f.howWord(f.Instance.Gone.How)),
+			survived: f.say("no provider deletes %s with its instance", f.aKind())}, true
 	case guard.Filesystem:
 		if o.Instance.IsZero() {
 			return left{}, false // nobody tells what mounts it
@@ -79,16 +78,16 @@ func (f Facts) strayDisk() (left, bool) {
 	}
 	switch {
 	case o.Instance.IsZero() && !o.FreedAt.IsZero():
-		return left{since: o.FreedAt, why: fmt.Sprintf("Nothing uses it since %s.", f.stamp(o.FreedAt))}, true
+		return left{since: o.FreedAt, why: f.say("Nothing uses it since %s.", f.stamp(o.FreedAt))}, true
 	case o.Instance.IsZero():
-		return left{since: o.FirstSeen, why: fmt.Sprintf("It has hung on nothing since guard first saw it at %s.", f.stamp(o.FirstSeen))}, true
+		return left{since: o.FirstSeen, why: f.say("It has hung on nothing since guard first saw it at %s.", f.stamp(o.FirstSeen))}, true
 	case gone != nil && (o.DetachedAt.IsZero() || !o.DetachedAt.Before(gone.At)):
 		return left{since: latest(gone.At, o.FreedAt), survived: f.survived(),
-			why: fmt.Sprintf("It was on %s, which is gone since %s (%s).", o.Instance, f.stamp(gone.At), howWord(gone.How))}, true
+			why: f.say("It was on %s, which is gone since %s (%s).", o.Instance, f.stamp(gone.At), f.howWord(gone.How))}, true
 	case !o.DetachedAt.IsZero():
-		l := left{since: latest(o.DetachedAt, o.FreedAt), why: fmt.Sprintf("It was on %s and was detached at %s.", o.Instance, f.stamp(o.DetachedAt))}
+		l := left{since: latest(o.DetachedAt, o.FreedAt), why: f.say("It was on %s and was detached at %s.", o.Instance, f.stamp(o.DetachedAt))}
 		if gone != nil {
-			l.survived = "it was detached before the instance went"
+			l.survived = f.say("it was detached before the instance went")
 		}
 		return l, true
 	}
@@ -110,14 +109,14 @@ func (f Facts) strayCopy() (left, bool) {
 	l := left{since: since, from: latest(since, o.FreedAt)}
 	switch {
 	case r.ID.Kind == guard.Image:
-		l.why = "No instance that guard sees was started from it."
+		l.why = f.say("No instance that guard sees was started from it.")
 	case r.Source == "":
-		l.why = "The provider does not tell which disk it was made from."
+		l.why = f.say("The provider does not tell which disk it was made from.")
 	case f.Source != nil && f.Source.Gone != nil:
-		l.why = fmt.Sprintf("It was made from the disk %s, which is gone since %s.", r.Source, f.stamp(f.Source.Gone.At))
+		l.why = f.say("It was made from the disk %s, which is gone since %s.", r.Source, f.stamp(f.Source.Gone.At))
 		l.from = latest(l.from, f.Source.Gone.At)
 	default:
-		l.why = fmt.Sprintf("It was made from the disk %s, which is not there.", r.Source)
+		l.why = f.say("It was made from the disk %s, which is not there.", r.Source)
 	}
 	l.patience = max(0, since.Add(settled).Sub(l.from))
 	return l, true
@@ -181,7 +180,7 @@ func (f Facts) neededLines() []string {
 	if f.Observed == nil || !f.live() || orphanRules[f.Resource().Kind] == "" || f.Needed() == "" {
 		return nil
 	}
-	return []string{fmt.Sprintf("It is not left behind: %s.", f.Needed())}
+	return []string{f.say("It is not left behind: %s.", f.Needed())}
 }
 
 // Needed is what needs a thing that may outlive its instance, in words; "" where nothing
@@ -192,12 +191,12 @@ func (f Facts) Needed() string {
 	stale := f.Instance != nil && f.Instance.Gone != nil && on.Key() == f.Observed.Instance.Key() // a list that lags behind
 	switch {
 	case len(r.UsedBy) > 0:
-		return fmt.Sprintf("it is used by %s", list(r.UsedBy))
+		return f.say("it is used by %s", f.list(r.UsedBy))
 	case !on.IsZero() && !stale:
-		return fmt.Sprintf("it is on %s", on)
+		return f.say("it is on %s", on)
 	case f.Source != nil && f.Source.Gone == nil && (r.ID.Kind == guard.Snapshot) && (f.Instance == nil || !f.Source.Resource.Parent.IsZero() &&
 		f.Source.Resource.Parent.Key() != f.Observed.Instance.Key()):
-		return fmt.Sprintf("its disk %s is there", r.Source)
+		return f.say("its disk %s is there", r.Source)
 	}
 	return ""
 }
@@ -227,25 +226,25 @@ func (f Facts) survived() string {
 		}
 		switch c.GoesWithInstance {
 		case guard.No:
-			return "it was not set to go with its instance"
+			return f.say("it was not set to go with its instance")
 		case guard.Yes:
-			return "it was to go with its instance, and did not"
+			return f.say("it was to go with its instance, and did not")
 		}
 	}
-	return "whether it goes with its instance was not told"
+	return f.say("whether it goes with its instance was not told")
 }
 
 // howWord says by whose hand, in words.
-func howWord(h guard.How) string {
+func (f Facts) howWord(h guard.How) string {
 	switch h {
 	case guard.ByRelease:
-		return "released by guard"
+		return f.say("released by guard")
 	case guard.ByReclaim:
-		return "taken back by the provider"
+		return f.say("taken back by the provider")
 	case guard.ByPlatform:
-		return "ended by the platform"
+		return f.say("ended by the platform")
 	}
-	return "ended by somebody else"
+	return f.say("ended by somebody else")
 }
 
 // Wanted is why nothing calls for the release of what was left behind any more.
@@ -258,11 +257,11 @@ func (f Facts) Wanted() string {
 			return why
 		}
 		if why := f.Untouchable(); why != "" {
-			return "guard never touches it: " + why
+			return f.say("guard never touches it: %s", why)
 		}
-		if _, kept := keeper(f.Observed.Resource); kept != "" {
+		if _, kept := f.keeper(); kept != "" {
 			return kept
 		}
 	}
-	return "no rule calls for it any more"
+	return f.say("no rule calls for it any more")
 }

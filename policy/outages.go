@@ -18,11 +18,13 @@ const (
 	lasting = time.Hour
 )
 
-// comesAndGoes is the stage of what answers in turns, and spared what people are told of it.
-const (
-	comesAndGoes = "comes and goes"
-	spared       = "Each time is no news any more: people hear of one that lasts, and when it has been well for longer than it usually is."
-)
+// comesAndGoes is the stage of what answers in turns.
+const comesAndGoes = "comes and goes"
+
+// spared is what people are told of what answers in turns.
+func (f Facts) spared() string {
+	return f.say("Each time is no news any more: people hear of one that lasts, and when it has been well for longer than it usually is.")
+}
 
 // Recovered are the outages of which the last, if there was one, began at since (zero:
 // there was none) and ended now: a few, newest first. One too short to be told of is none.

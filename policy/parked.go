@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"time"
 
 	"guard"
@@ -19,10 +18,10 @@ func parked(r Rules, f Facts) Outcome {
 		return Outcome{Next: f.after(f.pauses())}
 	}
 	g := guess{Judgement: r.Parked, rule: guard.RuleParked, span: f.unheld(a.Parked),
-		what: "its GPUs wait", how: " (" + a.Parked.Why + ")"}
+		what: f.say("its GPUs wait"), how: f.say(" (%s)", f.kept(a.Parked.Why))}
 	g.lines = f.window()
 	if a.Came >= staged {
-		g.lines = append(g.lines, fmt.Sprintf("%.0f GB came in meanwhile: fetched to a disk on a machine without a GPU first, they cost a small part of this.", a.Came/guard.GB))
+		g.lines = append(g.lines, f.say("%.0f GB came in meanwhile: fetched to a disk on a machine without a GPU first, they cost a small part of this.", a.Came/guard.GB))
 	}
 	g.wastes, _ = f.hourly()
 	return g.judge(r, f)

@@ -17,8 +17,8 @@ func phantom(r Rules, f Facts) Outcome {
 		return Outcome{}
 	}
 	g := guess{Judgement: Judgement{Warn: phantomAfter, Then: guard.ActAlert}, rule: guard.RulePhantom, span: a.Phantom,
-		what: "phantom utilisation", how: " (" + a.Phantom.Why + ")"}
-	g.lines = append(f.window(), "No process is alive that could do this work; a driver that lost one shows it until the machine is started anew.")
+		what: f.say("phantom utilisation"), how: f.say(" (%s)", f.kept(a.Phantom.Why))}
+	g.lines = append(f.window(), f.say("No process is alive that could do this work; a driver that lost one shows it until the machine is started anew."))
 	g.wastes, _ = f.hourly()
 	return g.judge(r, f)
 }

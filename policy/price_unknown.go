@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"strings"
 
 	"guard"
@@ -30,20 +29,20 @@ func priceUnknown(r Rules, f Facts) Outcome {
 		since = f.At
 	}
 	v := f.verdict(guard.RulePriceUnknown, since)
-	lines := []string{fmt.Sprintf("Not counted: %s.", strings.Join(parts[:min(len(parts), 10)], "; "))}
+	lines := []string{f.say("Not counted: %s.", f.unpriced(parts[:min(len(parts), 10)]))}
 	if f.Lease.Budget.IsSet() {
 		v.Urgent = true
-		lines = append(lines, fmt.Sprintf("Its cap of %s may be passed without guard knowing; what is known counts.", f.Lease.Budget.Round()))
+		lines = append(lines, f.say("Its cap of %s may be passed without guard knowing; what is known counts.", f.Lease.Budget.Round()))
 	} else if most := r.Ceilings.Budget; len(most) > 0 {
 		v.Urgent = true
-		lines = append(lines, fmt.Sprintf("Its ceiling of %s may be passed without guard knowing; what is known counts.", either(most)))
+		lines = append(lines, f.say("Its ceiling of %s may be passed without guard knowing; what is known counts.", f.either(most)))
 	}
-	lines = append(lines, fmt.Sprintf("To state the whole machine's price: guard register %s --price 2.50USD/h", f.Resource()))
-	title := "its price is not known"
+	lines = append(lines, f.say("To state the whole machine's price: guard register %s --price 2.50USD/h", f.Resource()))
+	title := f.say("%s: its price is not known", f.name())
 	if _, ok := f.hourly(); ok {
-		title = "a part of what it costs is not known"
+		title = f.say("%s: a part of what it costs is not known", f.name())
 	}
-	v.Stages = []Stage{{Name: "unknown", Title: f.name() + ": " + title, Lines: lines}}
+	v.Stages = []Stage{{Name: "unknown", Title: title, Lines: lines}}
 	v.Facts = append(v.Facts, guard.Fact{Name: "not counted", Value: strings.Join(parts, "; "), Source: "meter", At: f.Plan.SolvedAt})
 	return Outcome{Verdicts: []Verdict{v}}
 }
@@ -58,9 +57,18 @@ func (f Facts) strayPrice(r Rules) Outcome {
 		return Outcome{Next: tell}
 	}
 	v := f.verdict(guard.RulePriceUnknown, since)
-	v.Stages = []Stage{{Name: "unknown", Title: f.name() + ": its price is not known, and nobody registered it", Lines: []string{
-		"What it costs counts to nothing, and no cap can be set on it.",
-		fmt.Sprintf("To claim it and state its price: guard register %s --purpose TEXT --ttl 8h --price 2.50USD/h", f.Resource()),
+	v.Stages = []Stage{{Name: "unknown", Title: f.say("%s: its price is not known, and nobody registered it", f.name()), Lines: []string{
+		f.say("What it costs counts to nothing, and no cap can be set on it."),
+		f.say("To claim it and state its price: guard register %s --purpose TEXT --ttl 8h --price 2.50USD/h", f.Resource()),
 	}}}
 	return Outcome{Verdicts: []Verdict{v}}
+}
+
+// unpriced are what has no known price, in words.
+func (f Facts) unpriced(parts []string) string {
+	said := make([]string, len(parts))
+	for i, p := range parts {
+		said[i] = f.kept(p)
+	}
+	return strings.Join(said, f.say("; "))
 }

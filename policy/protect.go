@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -57,39 +56,39 @@ func (f Facts) Protection(r Rules) Protection {
 	if f.Lease != nil && f.Lease.Protected {
 		by := f.Lease.ProtectedBy
 		if by == "" {
-			by = "an admin"
+			by = f.say("an admin")
 		}
-		return Protection{On: true, Why: "protected by " + by}
+		return Protection{On: true, Why: f.say("protected by %s", by)}
 	}
 	if f.Observed != nil {
-		if p := r.Protect.of(f.Observed.Resource.Tags); p.On {
+		if p := r.Protect.of(f, f.Observed.Resource.Tags); p.On {
 			return p
 		}
 	}
 	for t, until := range f.lost() {
-		if p := r.Protect.of(map[string]string{t.Key: t.Value}); p.On {
+		if p := r.Protect.of(f, map[string]string{t.Key: t.Value}); p.On {
 			return Protection{On: true, Lost: t.Since, Until: until,
-				Why: fmt.Sprintf("%s: it is missing since %s, and that counts from %s", p.Why, f.stamp(t.Since), f.stamp(until))}
+				Why: f.say("%s: it is missing since %s, and that counts from %s", p.Why, f.stamp(t.Since), f.stamp(until))}
 		}
 	}
 	return Protection{}
 }
 
 // of judges the tags of a resource; an exact match wins over a near miss.
-func (p Protect) of(tags map[string]string) Protection {
+func (p Protect) of(f Facts, tags map[string]string) Protection {
 	if !p.looks(tags) {
 		return Protection{}
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.Tags)) {
 		if v, ok := tags[key]; ok && v == p.Tags[key] {
-			return Protection{On: true, Why: fmt.Sprintf("the tag %s=%s protects it", key, v)}
+			return Protection{On: true, Why: f.say("the tag %s=%s protects it", key, v)}
 		}
 	}
 	for _, want := range slices.Sorted(maps.Keys(p.Tags)) {
 		for _, key := range slices.Sorted(maps.Keys(tags)) {
 			if nearMiss(key, tags[key], want) {
 				return Protection{On: true, Ambiguous: true,
-					Why: fmt.Sprintf("ambiguous protect tag: %q=%q looks like %s=%s", key, tags[key], want, p.Tags[want])}
+					Why: f.say("ambiguous protect tag: %q=%q looks like %s=%s", key, tags[key], want, p.Tags[want])}
 			}
 		}
 	}
@@ -141,8 +140,8 @@ func ambiguousProtect(r Rules, f Facts) Outcome {
 	}
 	v := f.verdict(guard.RuleProtectAmbiguous, f.Observed.FirstSeen)
 	v.Facts = append(v.Facts, guard.Fact{Name: "protect tag", Value: p.Why, Source: "provider", At: f.Observed.Seen})
-	v.Stages = []Stage{{Name: "found", Title: fmt.Sprintf("%s: %s", f.name(), p.Why), Lines: []string{
-		"Until the tag is exactly right or gone, guard treats it as protected and does not touch it.",
+	v.Stages = []Stage{{Name: "found", Title: f.entitled(p.Why), Lines: []string{
+		f.say("Until the tag is exactly right or gone, guard treats it as protected and does not touch it."),
 	}}}
 	return Outcome{Verdicts: []Verdict{v}}
 }

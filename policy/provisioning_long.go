@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"time"
 
 	"guard"
@@ -31,15 +30,15 @@ func provisioningLong(r Rules, f Facts) Outcome {
 		return Outcome{Next: tell}
 	}
 	v := f.verdict(guard.RuleProvisioningLong, since)
-	cost := "at a price that is not known"
+	title := f.say("%s: provisioning for more than %s while billing, at a price that is not known", f.name(), f.span(r.ProvisioningLong.After))
 	if h, ok := f.hourly(); ok {
-		cost = fmt.Sprintf("at %s per hour", h.Round())
+		title = f.say("%s: provisioning for more than %s while billing, at %s per hour", f.name(), f.span(r.ProvisioningLong.After), h.Round())
 	}
-	lines := []string{"It counts to its budget from the provider's start, whether it comes up or not."}
+	lines := []string{f.say("It counts to its budget from the provider's start, whether it comes up or not.")}
 	if f.Lease != nil {
-		lines = append([]string{fmt.Sprintf("Purpose: %s. Owner: %s.", orNone(f.Lease.Purpose), orNone(f.Lease.Owner))}, lines...)
+		lines = append([]string{f.whose(f.Lease)}, lines...)
 	}
-	v.Stages = []Stage{{Name: "long", Title: fmt.Sprintf("%s: provisioning for more than %s while billing, %s", f.name(), span(r.ProvisioningLong.After), cost),
-		Lines: append(lines, fmt.Sprintf("It is so since %s. To end it: guard release %s", f.stamp(since), f.Resource()))}}
+	v.Stages = []Stage{{Name: "long", Title: title,
+		Lines: append(lines, f.say("It is so since %s. To end it: guard release %s", f.stamp(since), f.Resource()))}}
 	return Outcome{Verdicts: []Verdict{v}}
 }

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"time"
 
 	"guard"
@@ -47,7 +46,7 @@ func reclaimed(_ Rules, f Facts) Outcome {
 		return Outcome{}
 	}
 	var at time.Time
-	title := "the provider took it back"
+	title := f.say("the provider took it back")
 	var lines []string
 	switch {
 	case o.Gone != nil && o.Gone.How == guard.ByReclaim && o.FirstSeen.Before(o.Gone.ProvenAt):
@@ -56,29 +55,29 @@ func reclaimed(_ Rules, f Facts) Outcome {
 			return Outcome{}
 		}
 		if o.Gone.Estimated {
-			lines = append(lines, fmt.Sprintf("It ended at %s at the latest.", f.stamp(at)))
+			lines = append(lines, f.say("It ended at %s at the latest.", f.stamp(at)))
 		} else {
-			lines = append(lines, fmt.Sprintf("It ended at %s.", f.stamp(at)))
+			lines = append(lines, f.say("It ended at %s.", f.stamp(at)))
 		}
-		lines = append(lines, "What was only on it is lost.")
+		lines = append(lines, f.say("What was only on it is lost."))
 	case o.Gone == nil && o.Resource.State == guard.StateStopped && o.Resource.Ended == guard.ByReclaim && !f.stops():
 		if at = o.Resource.Changed; at.IsZero() {
 			at = o.Seen
 		}
-		title = "the provider took it back and stopped it"
-		lines = append(lines, "Its disks are kept and go on billing.")
+		title = f.say("the provider took it back and stopped it")
+		lines = append(lines, f.say("Its disks are kept and go on billing."))
 	default:
 		return Outcome{}
 	}
 	v := f.verdict(guard.RuleReclaimed, at)
 	v.Held = f.reclaimsHeld()
 	if stays := staying(o.Resource); len(stays) > 0 {
-		lines = append(lines, fmt.Sprintf("Left behind, as far as is known: %s.", list(stays)))
+		lines = append(lines, f.say("Left behind, as far as is known: %s.", f.list(stays)))
 	}
 	if spent := amounts(f.spent().Totals); spent != "" {
-		lines = append(lines, fmt.Sprintf("Spent until then: %s.", spent))
+		lines = append(lines, f.say("Spent until then: %s.", spent))
 	}
-	v.Stages = []Stage{{Name: "reclaimed", Title: fmt.Sprintf("%s: %s", f.name(), title), Lines: lines}}
+	v.Stages = []Stage{{Name: "reclaimed", Title: f.entitled(title), Lines: lines}}
 	next := v.Held
 	if o.Gone == nil {
 		return Outcome{Verdicts: []Verdict{v}, Next: next}

@@ -69,17 +69,17 @@ func (f Facts) startedAgain() Outcome {
 	}
 	v := f.verdict(guard.RuleRelaunched, since)
 	last := l.Earlier[len(l.Earlier)-1]
-	lines := []string{fmt.Sprintf("Purpose: %s. Owner: %s.", orNone(l.Purpose), orNone(l.Owner)),
-		fmt.Sprintf("It counts to the same lease: the same end and the same cap, with what %s has cost.", last.ID)}
+	lines := []string{f.whose(l),
+		f.say("It counts to the same lease: the same end and the same cap, with what %s has cost.", last.ID)}
 	switch {
 	case r.Parent.Kind == guard.SpotRequest:
-		lines = append(lines, fmt.Sprintf("The spot request %s started it. A release cancels that first.", r.Parent.ID))
+		lines = append(lines, f.say("The spot request %s started it. A release cancels that first.", r.Parent.ID))
 	case r.Group != "":
-		lines = append(lines, fmt.Sprintf("The group %s started it. A release goes through the group, which then wants one fewer.", r.Group))
+		lines = append(lines, f.say("The group %s started it. A release goes through the group, which then wants one fewer.", r.Group))
 	default:
-		lines = append(lines, "What started it is not visible to guard: it has the same tags, name and size. To end it for good, end what starts it.")
+		lines = append(lines, f.say("What started it is not visible to guard: it has the same tags, name and size. To end it for good, end what starts it."))
 	}
-	v.Stages = []Stage{{Name: "relaunched", Title: fmt.Sprintf("%s: it was started in the place of %s", f.name(), last.ID), Lines: append(lines, f.costLines()...)}}
+	v.Stages = []Stage{{Name: "relaunched", Title: f.say("%s: it was started in the place of %s", f.name(), last.ID), Lines: append(lines, f.costLines()...)}}
 	v.Facts = append(v.Facts, guard.Fact{Name: "in the place of", Value: last.String(), Source: "ledger", At: since})
 	return Outcome{Verdicts: []Verdict{v}, Next: end}
 }

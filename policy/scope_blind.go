@@ -1,9 +1,7 @@
 package policy
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"guard"
@@ -18,23 +16,22 @@ func scopeBlind(_ Rules, f Facts) Outcome {
 	var out Outcome
 	var blind, back, inTurns scopes
 	for _, s := range f.Scopes {
-		name := fmt.Sprintf("%s in %s", plural(s.Kind), orWhole(s.Scope))
+		name := f.say("%s in %s", f.plural(s.Kind), f.orWhole(s.Scope))
 		t, next := f.turns(s.Outages, s.Failing)
 		lasts, again := t.told(f, s.Failing)
 		out.Next = earliest(out.Next, earliest(next, again))
 		if t.on() {
-			inTurns.add(name, t.since(), fmt.Sprintf("%s failed %d times since %s", Upper(name), len(t.row), f.stamp(t.since())), t.facts(f, name)...)
+			inTurns.add(name, t.since(), f.say("%s failed %d times since %s.", Upper(name), len(t.row), f.stamp(t.since())), t.facts(f, name)...)
 		}
 		if t.back {
-			back.add(name, t.since(), fmt.Sprintf("%s could not be seen from %s to %s", Upper(name), f.stamp(t.row[0].From), f.stamp(t.row[0].Until)))
+			back.add(name, t.since(), f.say("%s could not be seen from %s to %s.", Upper(name), f.stamp(t.row[0].From), f.stamp(t.row[0].Until)))
 		}
 		if lasts {
-			seen := "never seen"
+			value := f.say("never seen; %s", f.kept(s.Error))
 			if !s.Complete.IsZero() {
-				seen = "last seen " + f.stamp(s.Complete)
+				value = f.say("last seen %s; %s", f.stamp(s.Complete), f.kept(s.Error))
 			}
-			value := fmt.Sprintf("%s; %s", seen, s.Error)
-			blind.add(name, s.Failing, Upper(name)+": "+value, guard.Fact{Name: name, Value: value, Source: "provider", At: s.Failing})
+			blind.add(name, s.Failing, f.say("%s: %s.", Upper(name), value), guard.Fact{Name: name, Value: value, Source: "provider", At: s.Failing})
 		}
 	}
 	if len(blind.names)+len(inTurns.names) == 0 {
@@ -43,15 +40,15 @@ func scopeBlind(_ Rules, f Facts) Outcome {
 	v := f.verdict(guard.RuleScopeBlind, earliest(blind.since, inTurns.since))
 	v.Facts = slices.Concat(v.Facts, inTurns.facts, blind.facts)
 	if len(inTurns.names) > 0 {
-		v.Stages = append(v.Stages, Stage{Name: comesAndGoes, Title: fmt.Sprintf("%s: guard sees %s only now and then", f.Account.Name, inTurns.list()),
-			Lines: append([]string{spared}, inTurns.shown()...)})
+		v.Stages = append(v.Stages, Stage{Name: comesAndGoes, Title: f.say("%s: guard sees %s only now and then", f.Account.Name, inTurns.list(f)),
+			Lines: append([]string{f.spared()}, inTurns.shown()...)})
 	}
 	if len(blind.names) > 0 {
-		v.Stages = append(v.Stages, Stage{Name: "blind", Title: fmt.Sprintf("%s: guard cannot see %s", f.Account.Name, blind.list()),
-			Lines: append([]string{"What is there is neither gone nor safe: limits that are known go on to apply."}, blind.shown()...)})
+		v.Stages = append(v.Stages, Stage{Name: "blind", Title: f.say("%s: guard cannot see %s", f.Account.Name, blind.list(f)),
+			Lines: append([]string{f.say("What is there is neither gone nor safe: limits that are known go on to apply.")}, blind.shown()...)})
 	}
 	if len(blind.names) == 0 && len(back.names) > 0 {
-		v.Stages = append(v.Stages, Stage{Name: "back", Title: fmt.Sprintf("%s: guard sees %s again", f.Account.Name, back.list()), Lines: back.shown()})
+		v.Stages = append(v.Stages, Stage{Name: "back", Title: f.say("%s: guard sees %s again", f.Account.Name, back.list(f)), Lines: back.shown()})
 	}
 	out.Verdicts = []Verdict{v}
 	return out
@@ -69,28 +66,39 @@ type scopes struct {
 }
 
 func (s *scopes) add(name string, since time.Time, line string, facts ...guard.Fact) {
-	s.names, s.lines, s.facts = append(s.names, name), append(s.lines, line+"."), append(s.facts, facts...)
+	s.names, s.lines, s.facts = append(s.names, name), append(s.lines, line), append(s.facts, facts...)
 	s.since = earliest(s.since, since)
 }
 
-func (s *scopes) list() string { return list(slices.Sorted(slices.Values(s.names))) }
+func (s *scopes) list(f Facts) string { return f.list(slices.Sorted(slices.Values(s.names))) }
 
 // shown are the lines of at most ten.
 func (s *scopes) shown() []string { return s.lines[:min(len(s.lines), 10)] }
 
-func plural(k guard.Kind) string {
-	if k == "" {
-		return "resources"
-	}
-	if strings.HasSuffix(string(k), "s") {
-		return string(k) + "es"
+// plural are the things of a kind.
+func (f Facts) plural(k guard.Kind) string {
+	switch k {
+	case "":
+		return f.say("resources")
+	case guard.Instance:
+		return f.say("instances")
+	case guard.Volume:
+		return f.say("volumes")
+	case guard.Snapshot:
+		return f.say("snapshots")
+	case guard.Image:
+		return f.say("images")
+	case guard.Address:
+		return f.say("addresses")
+	case guard.Filesystem:
+		return f.say("filesystems")
 	}
 	return string(k) + "s"
 }
 
-func orWhole(scope string) string {
+func (f Facts) orWhole(scope string) string {
 	if scope == "" {
-		return "the account"
+		return f.say("the account")
 	}
 	return scope
 }

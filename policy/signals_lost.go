@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -24,10 +23,10 @@ func signalsLost(r Rules, f Facts) Outcome {
 	}
 	v := f.verdict(guard.RuleSignalsLost, a.Lost.Since)
 	v.Wastes = guard.Money{}
-	lines := []string{fmt.Sprintf("%s. The last that told whether it works was of %s (%s).", Upper(a.Lost.Why), f.stamp(a.At), orNone(a.Source)),
-		"Until there are signals again, nobody sees whether it works: " + f.blindRules(r) + " say nothing of it, and nothing is stopped by them."}
+	lines := []string{f.say("%s. The last that told whether it works was of %s (%s).", Upper(f.kept(a.Lost.Why)), f.stamp(a.At), f.orNone(a.Source)),
+		f.say("Until there are signals again, nobody sees whether it works: %s say nothing of it, and nothing is stopped by them.", f.blindRules(r))}
 	lines = append(lines, f.window()...)
-	v.Stages = []Stage{{Name: "lost", Title: fmt.Sprintf("%s: its signals are lost since %s: %s", f.name(), f.stamp(a.Lost.Since), a.Lost.Why),
+	v.Stages = []Stage{{Name: "lost", Title: f.say("%s: its signals are lost since %s: %s", f.name(), f.stamp(a.Lost.Since), f.kept(a.Lost.Why)),
 		Lines: append(append(lines, f.seeingLine(r)), f.costLines()...)}}
 	v.Facts = append(v.Facts, guard.Fact{Name: "signals", Value: "lost: " + a.Lost.Why, Source: a.Source, At: a.At})
 	return Outcome{Verdicts: []Verdict{v}}
@@ -41,26 +40,26 @@ func (f Facts) blindRules(r Rules) string {
 			names = append(names, string(rule))
 		}
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(names, f.say(", "))
 }
 
 // seeingLine says what still bounds it.
 func (f Facts) seeingLine(r Rules) string {
 	if f.Lease == nil || !f.Lease.Status.Open() {
-		return "Nobody registered it, so no limit bounds it either."
+		return f.say("Nobody registered it, so no limit bounds it either.")
 	}
 	var limits []string
 	if end := f.Lease.ExpiresAt; !end.IsZero() {
-		limits = append(limits, "its expiry at "+f.stamp(end))
+		limits = append(limits, f.say("its expiry at %s", f.stamp(end)))
 	}
 	if f.Lease.Budget.IsSet() {
-		limits = append(limits, fmt.Sprintf("its cap of %s", f.Lease.Budget.Round()))
+		limits = append(limits, f.say("its cap of %s", f.Lease.Budget.Round()))
 	}
 	if r.Ceilings.set() {
-		limits = append(limits, "its ceiling")
+		limits = append(limits, f.say("its ceiling"))
 	}
 	if len(limits) == 0 {
-		return "It has neither an expiry nor a cap, so nothing else bounds it."
+		return f.say("It has neither an expiry nor a cap, so nothing else bounds it.")
 	}
-	return "What bounds it all the same: " + strings.Join(limits, ", ") + "."
+	return f.say("What bounds it all the same: %s.", strings.Join(limits, f.say(", ")))
 }

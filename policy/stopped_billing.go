@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -79,16 +78,16 @@ func (f Facts) idles() (idles, bool) {
 	i := idles{since: since, warn: nothingSaved, burn: f.Burn, part: f.BurnAtLeast}
 	switch {
 	case paused(r):
-		i.what = fmt.Sprintf("paused (%s) but paying", r.RawState)
+		i.what = f.say("paused (%s) but paying", r.RawState)
 	case !StandsStill(r):
 		return idles{}, false
 	case f.stopSaves():
-		i.what, i.warn = "stopped", longest
+		i.what, i.warn = f.say("stopped"), longest
 		if r.Ended == guard.ByPlatform {
-			i.what, i.warn = "stopped by the platform", emptied
+			i.what, i.warn = f.say("stopped by the platform"), emptied
 		}
 	default:
-		i.what = "stopped but billing as if it ran"
+		i.what = f.say("stopped but billing as if it ran")
 	}
 	if !slices.ContainsFunc(i.burn, guard.Money.IsPositive) && !i.part {
 		return idles{}, false
@@ -123,32 +122,32 @@ func (i idles) judge(r Rules, f Facts, conf StoppedBilling) Outcome {
 	if len(i.burn) > 0 {
 		v.Wastes = i.burn[0]
 	}
-	title := fmt.Sprintf("%s: %s; not free: %s", f.name(), i.what, i.perDay())
+	title := f.say("%s: %s; not free: %s", f.name(), i.what, i.perDay(f))
 	var lines []string
 	if c := f.claim(); c != nil {
-		lines = append(lines, fmt.Sprintf("Purpose: %s. Owner: %s.", orNone(c.Purpose), orNone(c.Owner)))
+		lines = append(lines, f.whose(c))
 	}
-	lines = append(lines, fmt.Sprintf("It does not run since %s.", f.stamp(i.since)))
+	lines = append(lines, f.say("It does not run since %s.", f.stamp(i.since)))
 	id := f.Resource().String()
 	switch {
 	case conf.Then != guard.ActRelease:
-		lines = append(lines, fmt.Sprintf("A stop does not end the bill here. If nobody needs it: guard release %s", id))
+		lines = append(lines, f.say("A stop does not end the bill here. If nobody needs it: guard release %s", id))
 	case why != "":
-		lines = append(lines, Upper(why)+".")
+		lines = append(lines, f.sentence(why))
 	case veto != nil:
-		lines = append(lines, Upper(f.vetoWord(*veto))+".")
+		lines = append(lines, f.sentence(f.vetoWord(*veto)))
 	case f.Mode != guard.Enforce:
-		lines = append(lines, "The account is in observe mode: guard will not release it.")
+		lines = append(lines, f.say("The account is in observe mode: guard will not release it."))
 	default:
-		title += fmt.Sprintf("; guard will release it at %s", f.stamp(due))
-		lines = append(append(lines, f.Erases()...), fmt.Sprintf("To keep it: guard hold %s --for 4h, or guard veto %s %s", id, id, guard.RuleStoppedBilling))
+		title = f.say("%s; guard will release it at %s", title, f.stamp(due))
+		lines = append(append(lines, f.Erases()...), f.say("To keep it: guard hold %s --for 4h, or guard veto %s %s", id, id, guard.RuleStoppedBilling))
 	}
 	v.Vetoed = veto != nil && conf.Then == guard.ActRelease
 	v.Stages = []Stage{{Name: "stopped", Title: title, Lines: lines}}
-	v.Facts = append(v.Facts, guard.Fact{Name: "not free", Value: i.perDay(), Source: "meter", At: f.At})
+	v.Facts = append(v.Facts, guard.Fact{Name: "not free", Value: i.perDay(f), Source: "meter", At: f.At})
 	if acts {
 		v.Act = &Act{Action: guard.ActRelease, Cause: guard.CauseStopped, Due: due, Notice: i.since.Add(min(conf.Warn, i.warn)), Limit: i.since.Add(conf.Act),
-			Grace: grace, Why: fmt.Sprintf("%s since %s (%s)", i.what, f.stamp(i.since), guard.RuleStoppedBilling)}
+			Grace: grace, Why: f.say("%s since %s (%s)", i.what, f.stamp(i.since), guard.RuleStoppedBilling)}
 		return Outcome{Verdicts: []Verdict{v}, Next: f.after(due)}
 	}
 	out := Outcome{Verdicts: []Verdict{v}}
@@ -158,8 +157,8 @@ func (i idles) judge(r Rules, f Facts, conf StoppedBilling) Outcome {
 	if conf.Then == guard.ActRelease && why == "" && veto == nil {
 		out.Next = f.after(due)
 		if out.Next.IsZero() {
-			out.Verdicts[0].Stages = append(v.Stages, Stage{Name: "would release", Title: fmt.Sprintf("%s: would release now: %s", f.name(), i.what),
-				Lines: append([]string{"The account is in observe mode, so guard does nothing. It goes on billing."}, lines...)})
+			out.Verdicts[0].Stages = append(v.Stages, Stage{Name: "would release", Title: f.say("%s: would release now: %s", f.name(), i.what),
+				Lines: append([]string{f.observed()}, lines...)})
 		}
 	}
 	return out
@@ -174,13 +173,13 @@ func (i idles) keeps(r Rules, f Facts, conf StoppedBilling) string {
 		return why
 	}
 	if !f.Lease.HeldUntil(f.At).IsZero() {
-		return fmt.Sprintf("it is held until %s", f.stamp(f.Lease.HeldUntil(f.At)))
+		return f.say("it is held until %s", f.stamp(f.Lease.HeldUntil(f.At)))
 	}
 	return ""
 }
 
 // perDay is what it costs a day, in words: "0.48 USD per day".
-func (i idles) perDay() string {
+func (i idles) perDay(f Facts) string {
 	var days []guard.Money
 	for _, m := range i.burn {
 		days = append(days, m.Percent(24*100))
@@ -188,9 +187,9 @@ func (i idles) perDay() string {
 	word := amounts(days)
 	switch {
 	case word == "":
-		return "at a price that is not known"
+		return f.say("at a price that is not known")
 	case i.part:
-		return "at least " + word + " per day"
+		return f.say("at least %s per day", word)
 	}
-	return word + " per day"
+	return f.say("%s per day", word)
 }

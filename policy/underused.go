@@ -19,10 +19,10 @@ func underused(r Rules, f Facts) Outcome {
 		unused = a.Unused // not for long enough yet
 	}
 	n := max(f.Observed.Resource.GPUs, len(unused))
-	g := guess{Judgement: r.Underused, rule: guard.RuleUnderused, span: a.Underused, patchy: true, what: fmt.Sprintf("%d of %d GPUs unused", len(unused), n)}
-	g.lines = []string{fmt.Sprintf("GPUs %s did nothing and hold nothing, while others worked for %s.", indexes(unused), span(a.Underused.Seen.Truncate(time.Minute)))}
+	g := guess{Judgement: r.Underused, rule: guard.RuleUnderused, span: a.Underused, patchy: true, what: f.say("%d of %d GPUs unused", len(unused), n)}
+	g.lines = []string{f.say("GPUs %s did nothing and hold nothing, while others worked for %s.", indexes(unused), f.span(a.Underused.Seen.Truncate(time.Minute)))}
 	if n > len(unused) {
-		g.lines = append(g.lines, fmt.Sprintf("A machine with %d would do.", n-len(unused)))
+		g.lines = append(g.lines, f.say("A machine with %d would do.", n-len(unused)))
 	}
 	g.lines = append(g.lines, f.window()...)
 	whole, _ := f.hourly()

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"guard"
@@ -23,40 +24,37 @@ func unregistered(r Rules, f Facts) Outcome {
 		return Outcome{Next: counted} // what it has cost is moments away
 	}
 	v := f.verdict(guard.RuleUnregistered, since)
-	price := "at an unknown price"
-	if h, ok := f.hourly(); ok {
-		price = fmt.Sprintf("for %s per hour", h.Round())
-	}
 	age := f.At.Sub(since)
 	if age >= time.Minute {
 		age = age.Truncate(time.Minute)
 	}
-	lines := []string{fmt.Sprintf("It is %s, since %s.", stateWord(o.Resource), f.stamp(since))}
-	if spent := amounts(f.spent().Totals); spent != "" {
-		if f.spent().AtLeast {
-			spent = "at least " + spent
-		}
-		lines = append(lines, fmt.Sprintf("Spent since the provider's start: %s.", spent))
+	lines := []string{f.say("It is %s, since %s.", f.stateWord(), f.stamp(since))}
+	if spent := f.spentWord(); spent != "" {
+		lines = append(lines, f.say("Spent since the provider's start: %s.", spent))
 	} else {
-		lines = append(lines, "What it has cost since the provider's start is not known.")
+		lines = append(lines, f.say("What it has cost since the provider's start is not known."))
 	}
 	id := o.Resource.ID.String()
 	lines = append(lines,
-		fmt.Sprintf("To claim it: guard register %s --purpose TEXT --ttl 8h", id),
-		fmt.Sprintf("To end it: guard release %s", id))
-	title := fmt.Sprintf("%s: nobody registered it; %s old, %s", f.strayName(), span(age.Truncate(time.Second)), price)
+		f.say("To claim it: guard register %s --purpose TEXT --ttl 8h", id),
+		f.say("To end it: guard release %s", id))
+	old := f.span(age.Truncate(time.Second))
+	title := f.say("%s: nobody registered it; %s old, at an unknown price", f.strayName(), old)
+	if h, ok := f.hourly(); ok {
+		title = f.say("%s: nobody registered it; %s old, for %s per hour", f.strayName(), old, h.Round())
+	}
 	v.Stages = []Stage{{Name: "found", Title: title, Lines: lines}}
 	v.Facts = append(v.Facts, guard.Fact{Name: "unregistered since", Value: f.stamp(since), Source: "provider", At: o.FirstSeen})
 	out := Outcome{}
 	lease, why := f.adopted(r)
 	switch {
 	case lease != nil:
-		v.Stages = append(v.Stages, Stage{Name: "adopted", Title: title + "; guard registers it until " + f.stamp(lease.ExpiresAt), Lines: append(lines, f.adoptLine(*lease))})
+		v.Stages = append(v.Stages, Stage{Name: "adopted", Title: f.say("%s; guard registers it until %s", title, f.stamp(lease.ExpiresAt)), Lines: append(lines, f.adoptLine(*lease))})
 		if f.Lease == nil || f.Lease.ID != lease.ID {
 			out.Booking = &Booking{Lease: *lease, Verb: "adopted", Text: fmt.Sprintf("nobody registered it, so guard does until %s; then: %s", f.stamp(lease.ExpiresAt), lease.OnLimit)}
 		}
 	case why != "":
-		v.Stages[0].Lines = append(lines, "guard does not register it by itself: "+why+".")
+		v.Stages[0].Lines = append(lines, f.say("guard does not register it by itself: %s.", why))
 	}
 	out.Verdicts = []Verdict{v}
 	return out
@@ -103,7 +101,7 @@ func (f Facts) adopted(r Rules) (l *guard.Lease, why string) {
 	case f.vetoed(guard.RuleUnregistered) != nil:
 		return nil, f.vetoWord(*f.vetoed(guard.RuleUnregistered))
 	case f.Release != nil:
-		return nil, "its release is under way"
+		return nil, f.say("its release is under way")
 	}
 	o := f.Observed
 	n := guard.Lease{ID: LeaseID(f.Deployment, o.Resource.ID, f.At), Resource: o.Resource.ID, ResourceCreated: o.Resource.Created, Identity: o.Identity,
@@ -129,23 +127,23 @@ func ownerTag(tags map[string]string) string {
 }
 
 func (f Facts) adoptLine(l guard.Lease) string {
-	then := "then it only tells"
 	if l.OnLimit != guard.ActAlert {
-		then = fmt.Sprintf("then it will %s it", verbOf(l.OnLimit))
+		return f.say("Until somebody claims it, guard keeps it registered until %s; then it will %s it.", f.stamp(l.ExpiresAt), f.verb(l.OnLimit))
 	}
-	return fmt.Sprintf("Until somebody claims it, guard keeps it registered until %s; %s.", f.stamp(l.ExpiresAt), then)
+	return f.say("Until somebody claims it, guard keeps it registered until %s; then it only tells.", f.stamp(l.ExpiresAt))
 }
 
 // stateWord is the state and the size, as far as they are known.
-func stateWord(r guard.Resource) string {
-	s := string(r.State)
+func (f Facts) stateWord() string {
+	r := f.Observed.Resource
+	parts := []string{f.kept(string(r.State))}
 	if r.Type != "" {
-		s += ", " + r.Type
+		parts = append(parts, r.Type)
 	}
 	if r.GPUs > 0 {
-		s += fmt.Sprintf(", %d × %s", r.GPUs, orGPU(r.GPUModel))
+		parts = append(parts, fmt.Sprintf("%d × %s", r.GPUs, orGPU(r.GPUModel)))
 	}
-	return s
+	return strings.Join(parts, f.say(", "))
 }
 
 func orGPU(model string) string {

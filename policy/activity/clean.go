@@ -109,20 +109,20 @@ const (
 )
 
 func (r reason) text(gpus []int) string {
-	which := "gpu " + indexes(gpus)
+	which := indexes(gpus)
 	switch r {
 	case missing:
-		return which + " is not told of"
+		return fmt.Sprintf("gpu %s is not told of", which)
 	case untold:
-		return "util of " + which + " is not told"
+		return fmt.Sprintf("util of gpu %s is not told", which)
 	case migUntold:
-		return "util of " + which + " is not told (MIG)"
+		return fmt.Sprintf("util of gpu %s is not told (MIG)", which)
 	case frozen:
-		return "energy counter of " + which + " stands still while it draws power: the exporter is frozen"
+		return fmt.Sprintf("energy counter of gpu %s stands still while it draws power: the exporter is frozen", which)
 	case powerful:
-		return "util of " + which + " is next to 0 at a power that only work draws: inconsistent"
+		return fmt.Sprintf("util of gpu %s is next to 0 at a power that only work draws: inconsistent", which)
 	}
-	return "profiling metrics (engine, tensor, dram active) of " + which + " are stuck at 0 while it works: inconsistent"
+	return fmt.Sprintf("profiling metrics (engine, tensor, dram active) of gpu %s are stuck at 0 while it works: inconsistent", which)
 }
 
 // indexes writes 0, 1, 2, 5 as "0-2, 5".

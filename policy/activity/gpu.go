@@ -74,13 +74,13 @@ const (
 func (l look) word() string {
 	switch l.by {
 	case byUtil:
-		return "gpu " + percent(l.v)
+		return fmt.Sprintf("gpu %s", percent(l.v))
 	case byBusy:
-		return "gpu in " + percent(l.v) + " of readings"
+		return fmt.Sprintf("gpu in %s of readings", percent(l.v))
 	case byProfile:
-		return "gpu engine, tensor or memory active " + percent(l.v)
+		return fmt.Sprintf("gpu engine, tensor or memory active %s", percent(l.v))
 	case byMemory:
-		return "gpu memory moved by " + mib(l.v)
+		return fmt.Sprintf("gpu memory moved by %s", mib(l.v))
 	case byPower:
 		return fmt.Sprintf("gpu power %.0f W above its rest", l.v)
 	}

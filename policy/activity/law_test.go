@@ -276,7 +276,7 @@ func FuzzFold(f *testing.F) {
 					t.Fatalf("%+v is covered %v", span, c)
 				}
 			}
-			s.Lines(at, nil)
+			s.Lines(at, nil, guard.Chinese)
 		}
 	})
 }

@@ -1,13 +1,13 @@
 package activity
 
 import (
-	"fmt"
 	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"guard"
+	"guard/policy/say"
 )
 
 const (
@@ -74,37 +74,40 @@ func (b *bucket) up(field int, g guard.Gauge, scale float64) {
 // Lines are the window's numbers for people, with a small sparkline of the busiest GPU.
 // The window is the time since the GPUs are quiet, as far as it is kept (two hours);
 // where they are not, the two hours.
-func (s State) Lines(at time.Time, zone *time.Location) []string {
+func (s State) Lines(at time.Time, zone *time.Location, lang guard.Lang) []string {
 	if s.Heard.IsZero() {
-		return []string{"no sample yet"}
+		return []string{say.In(lang, "no sample yet")}
 	}
 	if zone == nil {
 		zone = time.UTC
 	}
 	var lines []string
-	newest := fmt.Sprintf("newest sample %s (%s, %s each %s)", ago(at.Sub(s.Heard)), guard.Plain(s.Source), s.Basis, short(s.Interval))
+	newest := say.In(lang, "newest sample %s (%s, %s each %s)", say.Kept(lang, ago(at.Sub(s.Heard))), guard.Plain(s.Source), say.Kept(lang, string(s.Basis)), say.Kept(lang, short(s.Interval)))
 	if s.Idle.On() {
-		newest += fmt.Sprintf(", %.0f %% of the quiet window seen", math.Floor(100*s.Covered(s.Idle)))
+		newest = say.In(lang, "%s, %.0f %% of the quiet window seen", newest, math.Floor(100*s.Covered(s.Idle)))
 	}
 	lines = append(lines, newest)
 	if !s.Worked.IsZero() {
-		lines = append(lines, fmt.Sprintf("last work %s: %s", s.Worked.In(zone).Format("2006-01-02 15:04 MST"), s.Work))
+		lines = append(lines, say.In(lang, "last work %s: %s", s.Worked.In(zone).Format("2006-01-02 15:04 MST"), say.Kept(lang, s.Work)))
 	}
-	lines = append(lines, s.window()...)
+	lines = append(lines, s.window(lang)...)
 	for _, d := range s.Doubts {
-		lines = append(lines, "not believed: "+d)
+		lines = append(lines, say.In(lang, "not believed: %s", say.Kept(lang, d)))
 	}
 	if d := s.Doubt(); d != "" {
-		lines = append(lines, d)
+		lines = append(lines, say.Kept(lang, d))
 	}
-	if u := s.Untold(); len(u) > 0 {
-		lines = append(lines, "nobody tells: "+strings.Join(u, ", "))
+	if untold := s.Untold(); len(untold) > 0 {
+		for i, name := range untold {
+			untold[i] = say.Kept(lang, name)
+		}
+		lines = append(lines, say.In(lang, "nobody tells: %s", strings.Join(untold, say.In(lang, ", "))))
 	}
 	return lines
 }
 
 // window sums the buckets up.
-func (s State) window() []string {
+func (s State) window(lang guard.Lang) []string {
 	first := s.Ring
 	if s.GPUsQuiet.On() {
 		from := s.GPUsQuiet.Since.Unix() / int64(bucketOf/time.Second)
@@ -126,29 +129,35 @@ func (s State) window() []string {
 			sum[f] = max(sum[f], b[f])
 		}
 	}
-	var of []string
-	say := func(f int, format string, scale float64) {
-		if sum[f] >= 0 {
-			of = append(of, fmt.Sprintf(format, float64(sum[f])*scale))
-		}
-	}
-	say(bUtil, "gpu at most %.4g %%", 0.1)
-	if sum[bSeen] > 0 {
-		of = append(of, fmt.Sprintf("mean %.3g %%", float64(sum[bMean])/float64(sum[bSeen])/10))
-	}
-	say(bPower, "power at most %.0f W", 1)
-	if sum[bMem] >= 0 {
-		of = append(of, "memory "+mib(float64(sum[bMem])))
-	}
-	say(bCores, "cpu at most %.2g cores", 0.01)
-	if sum[bNet] >= 0 {
-		of = append(of, "net at most "+rate(float64(sum[bNet])*1e3))
-	}
-	if sum[bDisk] >= 0 {
-		of = append(of, "disk at most "+rate(float64(sum[bDisk])*1e3))
-	}
 	took := time.Duration(first[len(first)-1][bAt]-first[0][bAt]+1) * bucketOf
-	return []string{fmt.Sprintf("last %s: %s", short(took), strings.Join(of, ", ")), "gpu " + spark(s.Ring)}
+	return []string{say.In(lang, "last %s: %s", say.Kept(lang, short(took)), strings.Join(sum.words(lang), say.In(lang, ", "))), say.In(lang, "gpu %s", spark(s.Ring))}
+}
+
+// words are what a bucket shows, in words.
+func (b bucket) words(lang guard.Lang) []string {
+	var of []string
+	if b[bUtil] >= 0 {
+		of = append(of, say.In(lang, "gpu at most %.4g %%", float64(b[bUtil])/10))
+	}
+	if b[bSeen] > 0 {
+		of = append(of, say.In(lang, "mean %.3g %%", float64(b[bMean])/float64(b[bSeen])/10))
+	}
+	if b[bPower] >= 0 {
+		of = append(of, say.In(lang, "power at most %.0f W", float64(b[bPower])))
+	}
+	if b[bMem] >= 0 {
+		of = append(of, say.In(lang, "memory %s", mib(float64(b[bMem]))))
+	}
+	if b[bCores] >= 0 {
+		of = append(of, say.In(lang, "cpu at most %.2g cores", float64(b[bCores])/100))
+	}
+	if b[bNet] >= 0 {
+		of = append(of, say.In(lang, "net at most %s", rate(float64(b[bNet])*1e3)))
+	}
+	if b[bDisk] >= 0 {
+		of = append(of, say.In(lang, "disk at most %s", rate(float64(b[bDisk])*1e3)))
+	}
+	return of
 }
 
 // spark draws the busiest GPU, five minutes a column; a dot is not known.

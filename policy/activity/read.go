@@ -92,7 +92,7 @@ func (s *State) read(b Busy, box Box, x guard.Sample) reading {
 		case i == memorySignal && r.works == unknown: // a whole GPU is not told
 		case i != powerSignal && s.told(i, x.At):
 			r.silent = true
-			r.doubts = append(r.doubts, signalNames[i]+" is not told any more")
+			r.doubts = append(r.doubts, fmt.Sprintf("%s is not told any more", signalNames[i]))
 		}
 	}
 	s.readOthers(b, &r)
@@ -218,15 +218,15 @@ func (r *reading) word(k kind) string {
 	case cpu:
 		return fmt.Sprintf("cpu %.1f cores", r.CPUCores.V)
 	case incoming:
-		return rate(r.Rx.V) + " in"
+		return fmt.Sprintf("%s in", rate(r.Rx.V))
 	case outgoing:
-		return rate(r.Tx.V) + " out"
+		return fmt.Sprintf("%s out", rate(r.Tx.V))
 	case disk:
-		return rate(r.Disk.V) + " disk"
+		return fmt.Sprintf("%s disk", rate(r.Disk.V))
 	case person:
-		return "input " + ago(seconds(r.InputAge))
+		return fmt.Sprintf("input %s", ago(seconds(r.InputAge)))
 	case job:
-		return "heartbeat " + ago(seconds(r.HeartbeatAge))
+		return fmt.Sprintf("heartbeat %s", ago(seconds(r.HeartbeatAge)))
 	}
 	return ""
 }

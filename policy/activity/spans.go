@@ -145,7 +145,7 @@ func (s *State) park(r *reading, quiet tri) {
 	}
 	s.Parked.Why = r.other
 	if s.Came >= guard.GB {
-		s.Parked.Why += ", " + size(s.Came) + " came in so far"
+		s.Parked.Why += fmt.Sprintf(", %s came in so far", size(s.Came))
 	}
 }
 
@@ -212,7 +212,7 @@ func (s *State) unused() {
 		}
 	}
 	s.Underused.Seen, s.Underused.End = most, s.At
-	s.Underused.Why = "gpu " + indexes(s.Unused) + " did nothing and holds nothing"
+	s.Underused.Why = fmt.Sprintf("gpu %s did nothing and holds nothing", indexes(s.Unused))
 }
 
 // UnusedFor are the GPUs (by index) that did nothing and held nothing while others of
@@ -306,9 +306,9 @@ func (s State) Doubt() string {
 	}
 	switch {
 	case s.Interval >= 5*time.Minute:
-		return "low confidence: one instant each " + short(s.Interval) + " misses what is between"
+		return fmt.Sprintf("low confidence: one instant each %s misses what is between", short(s.Interval))
 	case s.Idle.On() && s.Pause > 0 && s.Idle.Seen < 2*s.Pause:
-		return "low confidence: work came after pauses of " + short(s.Pause) + ", and single instants may miss it"
+		return fmt.Sprintf("low confidence: work came after pauses of %s, and single instants may miss it", short(s.Pause))
 	case s.Idle.On() && s.Sort != Empty && s.Idle.Seen < sure*s.Interval:
 		return fmt.Sprintf("low confidence: one instant each %s misses bursts, until %d of them were quiet (%s)", short(s.Interval), sure, short(sure*s.Interval))
 	}

@@ -270,10 +270,10 @@ func TestSame(t *testing.T) {
 
 // TestLines: people read the window's numbers.
 func TestLines(t *testing.T) {
-	f := newFeed(t).is("none", State{}.Lines(t0, nil), []string{"no sample yet"})
+	f := newFeed(t).is("none", State{}.Lines(t0, nil, guard.English), []string{"no sample yet"})
 	f.give(30*time.Minute, training).give(70*time.Minute, each(mem(16)), cores(0.31)).give(2*time.Minute, func(x *guard.Sample) { x.GPUs = x.GPUs[:7] })
 	zone := time.FixedZone("CST", 8*3600)
-	f.is("lines", f.s.Lines(f.at.Add(20*time.Second), zone), []string{
+	f.is("lines", f.s.Lines(f.at.Add(20*time.Second), zone, guard.English), []string{
 		"newest sample 20s ago (test, average each 1m), 97 % of the quiet window seen",
 		"last work 2026-03-02 08:30 CST: gpu 97 %",
 		"last 1h15m: gpu at most 0 %, mean 0 %, power at most 72 W, memory 128 MiB, cpu at most 0.31 cores, net at most 1.0 kB/s, disk at most 0 B/s",
@@ -281,11 +281,11 @@ func TestLines(t *testing.T) {
 		"not believed: gpu 7 is not told of",
 	})
 	f.give(3*time.Minute).pass(22*time.Minute).give(5*time.Minute, each(util(2)))
-	if got := f.s.Lines(f.at, nil); !strings.Contains(strings.Join(got, "\n"), "▁▁▁▁▁....▂") {
+	if got := f.s.Lines(f.at, nil, guard.English); !strings.Contains(strings.Join(got, "\n"), "▁▁▁▁▁....▂") {
 		t.Errorf("what nobody told is not drawn so: %q", got)
 	}
 	f.give(10*time.Hour, each(util(55)))
-	if got := f.s.Lines(f.at, nil)[2]; !strings.HasPrefix(got, "last 2h: gpu at most 55 %, mean 55 %") {
+	if got := f.s.Lines(f.at, nil, guard.English)[2]; !strings.HasPrefix(got, "last 2h: gpu at most 55 %, mean 55 %") {
 		t.Errorf("two hours are kept, and it says %q", got)
 	}
 }

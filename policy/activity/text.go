@@ -36,7 +36,7 @@ func size(v float64) string {
 
 func rate(v float64) string { return size(v) + "/s" }
 
-func ago(d time.Duration) string { return short(max(d, 0)) + " ago" }
+func ago(d time.Duration) string { return fmt.Sprintf("%s ago", short(max(d, 0))) }
 
 // short writes a duration in its two greatest units.
 func short(d time.Duration) string {

@@ -228,8 +228,11 @@ func Released(r guard.Release, s Scene) Said {
 
 // Withdrawn says that it will not happen after all.
 func Withdrawn(r guard.Release, why string, s Scene) Said {
-	_, done := s.verbs(r.Action)
-	return Said{Stage: "withdrawn", Title: s.say("%s: it will not be %s now: %s", s.name(r), done, s.kept(why))}
+	out := Said{Stage: "withdrawn", Title: s.say("%s: it will not be released now: %s", s.name(r), s.kept(why))}
+	if r.Action == guard.ActStop {
+		out.Title = s.say("%s: it will not be stopped now: %s", s.name(r), s.kept(why))
+	}
+	return out
 }
 
 // Ordered is the notice of a person's own order.

@@ -1,5 +1,7 @@
 package say
 
+import "guard"
+
 // chinese is Simplified Chinese, by area. An English text that several areas say has one
 // translation: TestCatalogue fails where two differ.
 //
@@ -23,7 +25,7 @@ package say
 // What a person types stays as it is typed: guard extend, may_release, ACCOUNT/ID, names
 // of rules, tags, currency codes.
 var chinese = together(chineseKept, chineseWords, chineseLimits, chineseMoney, chineseInstances, chineseIdle,
-	chineseOrphans, chineseAccounts, chineseReleases, chineseDaemon, chineseSlack)
+	chineseOrphans, chineseAccounts, chineseReleases, chineseDaemon, chineseReport, chineseSlack, chineseURL)
 
 // kept are the phrases that are recognised where they were kept in English: see [Kept].
-var kept = map[string]map[string]string{}
+var kept = map[guard.Lang]map[string]string{guard.Chinese: together(chineseKept, chineseComposed)}

@@ -19,11 +19,11 @@ var chineseWords = map[string]string{
 	"It bills %s per hour.": "每小时计费 %s。",
 
 	// What a release erases.
-	"A release erases the instance and everything that is only on it.":         "释放将清除该实例以及只保存在其上的全部数据。",
-	"A release erases the instance, everything that is only on it, and %s.":    "释放将清除该实例、只保存在其上的全部数据，以及 %s。",
-	"It may erase %s too: the provider does not say.":                          "%s 也可能一并清除：云厂商未说明。",
-	"It leaves %s, which goes on billing.":                                     "%s 会保留，并继续计费。",
-	"A stop keeps its disks, and they go on billing.":                          "停止后磁盘会保留，并继续计费。",
+	"A release erases the instance and everything that is only on it.":           "释放将清除该实例以及只保存在其上的全部数据。",
+	"A release erases the instance, everything that is only on it, and %s.":      "释放将清除该实例、只保存在其上的全部数据，以及 %s。",
+	"It may erase %s too: the provider does not say.":                            "%s 也可能一并清除：云厂商未说明。",
+	"It leaves %s, which goes on billing.":                                       "%s 会保留，并继续计费。",
+	"A stop keeps its disks, and they go on billing.":                            "停止后磁盘会保留，并继续计费。",
 	"The account is in observe mode, so guard does nothing. It goes on billing.": "账号处于观察模式，guard 不会执行任何操作，计费仍在继续。",
 
 	// What becomes of a finding.
