@@ -233,9 +233,11 @@ type Metered struct {
 	Traffic []Quantity `json:"traffic,omitzero"`
 	// Lumps is what was paid ahead for it, oldest first.
 	Lumps []Paid `json:"lumps,omitzero"`
-	// Odd is a reported rate more than 30-fold off, not adopted (unit_mismatch); it
-	// ends when a person states a price, which holds from OddSince on.
+	// Odd is a reported rate more than 30-fold off, not adopted (unit_mismatch), of the
+	// state OddState ("": not recorded). It ends when that state is reported at a believable
+	// rate, or a person's price or the provider's bill says what is right from OddSince on.
 	Odd      *Rate     `json:"odd,omitzero"`
+	OddState State     `json:"odd_state,omitzero"`
 	OddSince time.Time `json:"odd_since,omitzero"`
 }
 

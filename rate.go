@@ -147,6 +147,19 @@ func (r Rate) Lasts(m Money) (time.Duration, bool) {
 	return time.Duration(n.Int64()), true
 }
 
+// UnitWorker is the unit of a thing that starts and ends parts of itself as its load
+// asks: another number of them is not another price.
+const UnitWorker = "worker"
+
+// Beside are the exact amounts for d by which two rates are compared as prices: of the whole
+// thing, and of one worker where both are quoted so. One is nil where its rate is unknown.
+func (r Rate) Beside(o Rate, d time.Duration) (mine, others *big.Rat) {
+	if r.Unit == UnitWorker && o.Unit == UnitWorker {
+		r.Units, o.Units = "", ""
+	}
+	return r.Over(d), o.Over(d)
+}
+
 // Same reports whether two rates bill the same, whoever quoted them. Two
 // unknown rates are the same.
 func (r Rate) Same(o Rate) bool {

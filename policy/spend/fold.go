@@ -19,7 +19,9 @@ type Input struct {
 	Since, Taken time.Time
 	// Price is the whole machine's rate as a person stated it, for an instance;
 	// the zero value where nobody did.
-	Price  guard.Rate
+	Price guard.Rate
+	// Bill is what the provider's own bill says of it; the zero value where nobody does.
+	Bill   guard.Bill
 	Truths guard.Truths
 	// Poll is how often the resource is read, Read when it was last read and
 	// still was as Observed says.
@@ -55,6 +57,8 @@ const (
 	EventPriced EventKind = "priced"
 	// EventStated: a person's price is in force.
 	EventStated EventKind = "price_stated"
+	// EventBilled: the provider's own bill confirmed an odd rate, which is in force.
+	EventBilled EventKind = "price_billed"
 )
 
 // Event is one thing that happened to a price.
@@ -83,6 +87,7 @@ func Fold(in Input) (guard.Metered, []Event) {
 	}
 	f.confirm()
 	f.state()
+	f.billed()
 	f.end()
 	f.claim()
 	return f.result(), f.events

@@ -60,6 +60,11 @@ func (s *story) check(t *testing.T, at time.Duration, spent string, events ...Ev
 	}
 }
 
+// billed is a reading of the bill.
+func billed(amount string, from, to, read time.Duration) guard.Billed {
+	return guard.Billed{Amount: guard.MustMoney(amount + " USD"), From: t0.Add(from), To: t0.Add(to), Read: t0.Add(read)}
+}
+
 func TestPriceStories(t *testing.T) {
 	h := time.Hour
 	r := func(amount string) guard.Rate { return usd(amount, h) }
@@ -147,6 +152,61 @@ func TestPriceStories(t *testing.T) {
 	})
 	t.Run("a price that goes missing stays in force", func(t *testing.T) {
 		newStory().fold(0, running(0, r("10"))).fold(h, running(h, guard.Rate{})).check(t, 2*h, "20.00 USD", EventPriceMissing)
+	})
+	t.Run("the provider's bill settles an odd price, from when it came", func(t *testing.T) {
+		for name, c := range map[string]struct {
+			last, before guard.Billed
+			spent        string
+		}{
+			"in two readings":           {billed("482", h, 3*h, 7*h), billed("241", h, 2*h, 6*h), "722.40 USD"},
+			"in one":                    {billed("482", h, 3*h, 7*h), guard.Billed{}, "9.60 USD"},
+			"in two at a time":          {billed("482", h, 3*h, 7*h), billed("482", h, 3*h, 7*h-time.Minute), "9.60 USD"},
+			"of a time before it":       {billed("482", h, 3*h, 7*h), billed("480", 0, 2*h, 6*h), "9.60 USD"},
+			"of the old price":          {billed("4.80", h, 3*h, 7*h), billed("2.40", h, 2*h, 6*h), "9.60 USD"},
+			"of another price again":    {billed("600", h, 3*h, 7*h), billed("300", h, 2*h, 6*h), "9.60 USD"},
+			"of one of these two times": {billed("482", h, 3*h, 7*h), billed("2.40", h, 2*h, 6*h), "9.60 USD"},
+		} {
+			s := newStory().fold(0, running(0, r("2.40"))).fold(h, running(h, r("240")))
+			s.in.Bill = guard.Bill{Last: c.last, Before: c.before}
+			s.fold(7 * h)
+			if got := s.spent(4 * h); got != c.spent || (s.in.Metered.Odd == nil) != (c.spent == "722.40 USD") {
+				t.Errorf("%s: %s, want %s; %v", name, got, c.spent, s.events)
+			}
+			if s.fold(8*h, running(8*h, r("240"))); (s.in.Metered.Odd == nil) != (c.spent == "722.40 USD") {
+				t.Errorf("%s: read again it is odd: %v", name, s.in.Metered.Odd)
+			}
+		}
+	})
+	t.Run("the bill of a time in two states settles nothing", func(t *testing.T) {
+		off := guard.Change{At: t0.Add(2 * h), State: guard.StateStopped, Saves: guard.StopSavesCompute, Rate: r("0.10")}
+		s := newStory().fold(0, running(0, r("2.40"))).fold(h, running(h, r("240"))).fold(2*h, off).fold(3*h, running(3*h, r("240")))
+		s.in.Bill = guard.Bill{Last: billed("480", h, 3*h, 7*h), Before: billed("240", h, 2*h, 6*h)}
+		if s.fold(7 * h); s.in.Metered.Odd == nil {
+			t.Errorf("%+v", s.in.Metered)
+		}
+	})
+	t.Run("what another state bills says nothing of an odd price", func(t *testing.T) {
+		off := func(at time.Duration, amount string) guard.Change {
+			return guard.Change{At: t0.Add(at), State: guard.StateStopped, Saves: guard.StopSavesCompute, Rate: r(amount)}
+		}
+		s := newStory().fold(0, running(0, r("10")), off(h, "0.10"), running(2*h, r("10")))
+		s.fold(4*h, off(3*h, "10"), running(4*h, r("10"))).check(t, 5*h, "30.20 USD", EventUnitMismatch)
+		if m := s.in.Metered; m.Odd == nil || m.OddState != guard.StateStopped {
+			t.Errorf("%+v", m)
+		}
+		s.fold(5*h, off(5*h, "10")).fold(6*h, off(6*h, "0.10")).check(t, 7*h, "30.40 USD", EventUnitMismatch, EventUnitMatch)
+	})
+	t.Run("another number of workers is not another price", func(t *testing.T) {
+		of := func(n, each string) guard.Rate {
+			return guard.Rate{Amount: guard.MustMoney(each + " USD"), Per: h, Unit: guard.UnitWorker, Units: n}
+		}
+		s := newStory().fold(0, running(0, of("1", "2"))).fold(h, running(h, of("40", "2"))).fold(h+poll, running(h+poll, of("1", "2")))
+		s.check(t, 2*h, "5.30 USD")
+		if Doubtful(s.in.Metered.Segments) {
+			t.Error("in doubt")
+		}
+		s.fold(2*h, running(2*h, of("3", "3"))).check(t, 2*h, "5.30 USD", EventPriceChanged)
+		s.fold(3*h, running(3*h, of("3", "300"))).check(t, 3*h, "14.30 USD", EventPriceChanged, EventUnitMismatch)
 	})
 	t.Run("a wandering price is not corrected away", func(t *testing.T) {
 		newStory().fold(0, running(0, r("10"))).fold(h, running(h, r("20"))).fold(h+poll, running(h+poll, r("21"))).

@@ -13,6 +13,7 @@ type folder struct {
 	in            Input
 	earlier, life []guard.Segment
 	odd           *guard.Rate
+	oddState      guard.State
 	oddSince      time.Time
 	start         time.Time
 	estimated     bool
@@ -20,7 +21,7 @@ type folder struct {
 }
 
 func newFolder(in Input) *folder {
-	f := &folder{in: in, odd: in.Metered.Odd, oddSince: in.Metered.OddSince}
+	f := &folder{in: in, odd: in.Metered.Odd, oddState: in.Metered.OddState, oddSince: in.Metered.OddSince}
 	f.start, f.estimated = Start(in.Observed)
 	for _, s := range in.Metered.Segments {
 		if s.From.Before(f.start) {
@@ -156,7 +157,7 @@ func (f *folder) result() guard.Metered {
 	m.Resource = f.in.Observed.Resource.ID
 	m.Segments = append(slices.Clone(f.earlier), consolidate(f.life)...)
 	m.Lumps = f.pay()
-	m.Odd, m.OddSince = f.odd, f.oddSince
+	m.Odd, m.OddState, m.OddSince = f.odd, f.oddState, f.oddSince
 	if n := len(f.life); f.in.Lease != "" {
 		m.Lease = f.in.Lease
 	} else if n > 0 {

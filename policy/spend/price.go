@@ -49,13 +49,13 @@ func (f *folder) judge(state guard.State, reported guard.Rate, at time.Time) (ra
 	case odd(base, reported):
 		if f.odd == nil || !f.odd.Same(reported) {
 			f.tell(EventUnitMismatch, at, held.Rate, reported)
-			f.odd, f.oddSince = &reported, at
+			f.odd, f.oddState, f.oddSince = &reported, state, at
 		}
 		return held.Rate, held.Provisional, held.Was
 	}
-	if f.odd != nil {
+	if f.oddIn(state) {
 		f.tell(EventUnitMatch, at, *f.odd, reported)
-		f.odd, f.oddSince = nil, time.Time{}
+		f.believe()
 	}
 	if held.Was == nil {
 		if f.close(held.Rate, reported) {
@@ -76,6 +76,15 @@ func (f *folder) judge(state guard.State, reported guard.Rate, at time.Time) (ra
 	f.tell(EventPriceChanged, at, base, reported)
 	return reported, 1, &base
 }
+
+// oddIn reports whether a rate that is not believed is of a state: what another state
+// bills says nothing of it.
+func (f *folder) oddIn(state guard.State) bool {
+	return f.odd != nil && (f.oddState == "" || f.oddState == state)
+}
+
+// believe ends the doubt about a rate.
+func (f *folder) believe() { f.odd, f.oddState, f.oddSince = nil, "", time.Time{} }
 
 func (f *folder) tell(kind EventKind, at time.Time, from, to guard.Rate) {
 	f.events = append(f.events, Event{Kind: kind, At: at, From: from, To: to})
@@ -152,7 +161,7 @@ func (f *folder) state() {
 	switch {
 	case f.statedBefore():
 		from = f.in.At
-	case !f.oddSince.IsZero():
+	case !f.oddSince.IsZero() && f.oddState != guard.StateStopped:
 		from = f.oddSince
 	}
 	changed := false
@@ -172,7 +181,9 @@ func (f *folder) state() {
 	if changed {
 		f.tell(EventStated, f.in.At, before, p)
 	}
-	f.odd = nil
+	if f.oddIn(guard.StateRunning) {
+		f.odd = nil
+	}
 }
 
 // withdraw goes back to the reported rate where a person no longer states one.
@@ -200,7 +211,7 @@ func (f *folder) statedBefore() bool {
 // close reports whether b is within Over percent of a. Both are known and of
 // one currency.
 func (f *folder) close(a, b guard.Rate) bool {
-	was, now := a.Over(time.Hour), b.Over(time.Hour)
+	was, now := a.Beside(b, time.Hour)
 	off := new(big.Rat).Sub(now, was)
 	most := new(big.Rat).Mul(was, big.NewRat(int64(f.in.Over), 100))
 	return off.Abs(off).Cmp(most) <= 0
@@ -213,7 +224,7 @@ func odd(a, b guard.Rate) bool {
 	if a.Currency() != b.Currency() {
 		return true
 	}
-	was, now := a.Over(time.Hour), b.Over(time.Hour)
+	was, now := a.Beside(b, time.Hour)
 	switch {
 	case now.Sign() == 0:
 		return was.Sign() != 0

@@ -55,34 +55,6 @@ func (t Total) In(currency string) guard.Money {
 	return guard.ZeroMoney(currency)
 }
 
-// Spent is what the segments owe at a moment. A unit that has started is owed in
-// full; segments later than the moment count nothing.
-func Spent(segs []guard.Segment, until time.Time) Total {
-	t := until.UnixNano()
-	sums := map[string]*big.Rat{}
-	var out Total
-	for _, p := range pieces(segs) {
-		if p.perNano == nil {
-			if p.from < t {
-				out.Unknown = addPart(out.Unknown, Part{Resource: p.seg.Resource, Since: p.seg.From})
-			}
-			continue
-		}
-		c := p.seg.Rate.Currency()
-		if sums[c] == nil {
-			sums[c] = new(big.Rat)
-		}
-		sums[c].Add(sums[c], sum([]piece{p}, t))
-	}
-	for c, r := range sums {
-		if m, err := guard.MoneyFromRat(r, c); err == nil {
-			out.Known = append(out.Known, m)
-		}
-	}
-	slices.SortFunc(out.Known, func(a, b guard.Money) int { return strings.Compare(a.Currency(), b.Currency()) })
-	return out
-}
-
 // Lacks lists what a sum in the currency leaves out: parts of no known rate and
 // parts in other currencies.
 func Lacks(segs []guard.Segment, currency string) []Part {
@@ -153,4 +125,18 @@ func Moves(segs []guard.Segment, at time.Time) time.Time {
 		}
 	}
 	return next
+}
+
+// Moved is when what is drawn changed last up to a time: a segment began or ended, or
+// something was paid ahead; zero: never.
+func Moved(segs []guard.Segment, at time.Time) time.Time {
+	var last time.Time
+	for _, s := range segs {
+		for _, t := range []time.Time{s.From, s.To} {
+			if !t.After(at) && t.After(last) && (s.State != StateLump || t.Equal(s.From)) {
+				last = t
+			}
+		}
+	}
+	return last
 }
