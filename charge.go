@@ -57,6 +57,22 @@ type Bill struct {
 	Before Billed `json:"before,omitzero"`
 }
 
+// BillStatus is how well guard reads an account's own bill; the zero value where the
+// provider tells none, or it was never read.
+type BillStatus struct {
+	// Since is when it was first read, and Read when it was last, UTC. Failing is the first
+	// failure since then, and Error the last.
+	Since   time.Time `json:"since,omitzero"`
+	Read    time.Time `json:"read,omitzero"`
+	Failing time.Time `json:"failing,omitzero"`
+	Error   string    `json:"error,omitzero"`
+	// Unseen are the first of the things that it bills since Since and guard never saw, Count
+	// is how many there are, and Sum what they came to, one amount a currency.
+	Unseen []ResourceID `json:"unseen,omitzero"`
+	Count  int          `json:"count,omitzero"`
+	Sum    []Money      `json:"sum,omitzero"`
+}
+
 // Balance is what is left in an account that pays ahead, as the provider tells it.
 type Balance struct {
 	// Amount may be below zero.

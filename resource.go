@@ -20,6 +20,17 @@ const (
 	SpotRequest Kind = "spot_request"
 )
 
+// Plural is more than one of them, as people say it.
+func (k Kind) Plural() string {
+	switch k {
+	case Address:
+		return "addresses"
+	case SpotRequest:
+		return "spot requests"
+	}
+	return string(k) + "s"
+}
+
 // Kinds are all of them, in the order in which an ID without a kind is looked for.
 var Kinds = []Kind{Instance, Volume, Snapshot, Image, Address, Filesystem, SpotRequest}
 
@@ -157,8 +168,11 @@ type Resource struct {
 
 	Parent   ResourceID `json:"parent,omitzero"`   // what it hangs on: an instance for a volume, a spot request for an instance
 	Children []Child    `json:"children,omitzero"` // what hangs on it
-	Source   string     `json:"source,omitzero"`   // of a snapshot: the volume's ID; of an image: the instance's
-	UsedBy   []string   `json:"used_by,omitzero"`  // what needs it: images, of an image instances and launch templates
+	// Nodes are the IDs by which the machines go that it is made of, where it is billed and
+	// ended as one: none of them is a resource of its own.
+	Nodes  []string `json:"nodes,omitzero"`
+	Source string   `json:"source,omitzero"`  // of a snapshot: the volume's ID; of an image: the instance's
+	UsedBy []string `json:"used_by,omitzero"` // what needs it: images, of an image instances and launch templates
 	// UsesUntold: more may need it than the adapter is able, or allowed, to read.
 	UsesUntold bool `json:"uses_untold,omitzero"`
 	// PlatformEnds is when the provider itself will delete it, where that can be told.
@@ -407,7 +421,8 @@ type AccountStatus struct {
 	Failing time.Time `json:"failing,omitzero"`
 	Error   string    `json:"error,omitzero"`
 	// Outages are the last that are over, newest first.
-	Outages []Outage `json:"outages,omitzero"`
+	Outages []Outage   `json:"outages,omitzero"`
+	Bill    BillStatus `json:"bill,omitzero"`
 	// FreshFrom: limits that were due before this moment get fresh notice
 	// (switch to enforce, long down-time, restore). See DESIGN law 8.
 	FreshFrom time.Time `json:"fresh_from,omitzero"`

@@ -29,19 +29,12 @@ func ListScope(ctx context.Context, q Query, account, scope string, read func(co
 			stop = res.Err
 		}
 		if res.Err != nil {
-			res.Err = fmt.Errorf("list the %s of %s: %w", plural(kind), account, res.Err)
+			res.Err = fmt.Errorf("list the %s of %s: %w", kind.Plural(), account, res.Err)
 		}
 		inv.Results = append(inv.Results, res)
 	}
 	inv.ServerTime = clock.Time()
 	return inv
-}
-
-func plural(kind guard.Kind) string {
-	if kind == guard.Address {
-		return "addresses"
-	}
-	return string(kind) + "s"
 }
 
 // GetMany is GetEach for a provider that lists things with fewer calls than it reads them by

@@ -24,7 +24,7 @@ func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inven
 	wanted := func(scope string) bool { return len(q.Scopes) == 0 || slices.Contains(q.Scopes, scope) }
 	add := func(scope string, kind guard.Kind, found []guard.Resource, err error) {
 		if err != nil {
-			err = fmt.Errorf("list the %ss of %s in %s: %w", kind, p.name, scope, err)
+			err = fmt.Errorf("list the %s of %s in %s: %w", kind.Plural(), p.name, scope, err)
 		}
 		inv.Results = append(inv.Results, providers.ScopeResult{Scope: scope, Kind: kind, Resources: found, Err: err})
 	}

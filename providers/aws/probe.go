@@ -95,7 +95,7 @@ func (p *Provider) probeLists(ctx context.Context) (checks []providers.Check, in
 				instances = append(instances, r.Resources...)
 			}
 		}
-		c := providers.Check{Name: call, Outcome: providers.CheckOK, Text: fmt.Sprintf("%d %ss in %d regions", n, kind, regions)}
+		c := providers.Check{Name: call, Outcome: providers.CheckOK, Text: fmt.Sprintf("%d %s in %d regions", n, kind.Plural(), regions)}
 		if len(shut) > 0 {
 			names := slices.Sorted(maps.Keys(shut))
 			first := shut[names[0]]

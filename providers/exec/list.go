@@ -43,7 +43,7 @@ func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inven
 				res.Resources, res.Err = p.list(ctx, kind, scope)
 			}
 			if res.Err != nil {
-				res.Err = fmt.Errorf("list the %ss in %s of %s: %w", kind, scope, p.name, res.Err)
+				res.Err = fmt.Errorf("list the %s in %s of %s: %w", kind.Plural(), scope, p.name, res.Err)
 			}
 			if over(res.Err) && stop == nil {
 				stop = errors.Unwrap(res.Err)

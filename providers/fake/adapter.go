@@ -127,7 +127,7 @@ func (p *Provider) list(ctx context.Context, kind guard.Kind, scope string) ([]g
 	query := url.Values{"kind": {string(kind)}, "scope": {scope}}
 	tokens := map[string]bool{}
 	fail := func(err error) ([]guard.Resource, error) {
-		return out, fmt.Errorf("list %ss in %s of %s: %w", kind, scope, p.cfg.Account, err)
+		return out, fmt.Errorf("list %s in %s of %s: %w", kind.Plural(), scope, p.cfg.Account, err)
 	}
 	for {
 		page, err := p.page(ctx, query)

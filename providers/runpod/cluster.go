@@ -14,6 +14,9 @@ import (
 // clusterPrefix stands before a cluster's ID.
 const clusterPrefix = "cluster/"
 
+// maxNodes is how many nodes of a cluster are named.
+const maxNodes = 100
+
 // cluster is what is read of a cluster beside its pods.
 type cluster struct {
 	ID      providers.Field `json:"id"`
@@ -49,6 +52,9 @@ func (p *Provider) cluster(id string, x cluster, nodes []pod) guard.Resource {
 		gpus += count
 		r.GPUModel = cmp.Or(r.GPUModel, model)
 		words[n.state()]++
+		if id, ok := n.key(); ok && len(r.Nodes) < maxNodes {
+			r.Nodes = append(r.Nodes, id)
+		}
 		for _, v := range n.mounts().volumes {
 			child := guard.Child{ID: p.id(guard.Filesystem, v), GoesWithInstance: guard.No}
 			if !slices.Contains(r.Children, child) {
@@ -56,6 +62,7 @@ func (p *Provider) cluster(id string, x cluster, nodes []pod) guard.Resource {
 			}
 		}
 	}
+	slices.Sort(r.Nodes) // listings have no order
 	if gpus > 0 {
 		r.GPUs = min(gpus, maxGPUs)
 	}

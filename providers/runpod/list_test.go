@@ -125,7 +125,7 @@ func TestWhatIsBilledAsOneIsOne(t *testing.T) {
 	for id, want := range map[string]string{
 		"p1":            "running, 2 GPUs, 1.38 USD per hour, []",
 		"cluster/c1":    "running, 4 GPUs, 2.76 USD per hour, [v2]",
-		"serverless/e1": "running, 4 GPUs, 4.40 USD per hour, [v1]", // the endpoint is older than the pod that mounts it
+		"serverless/e1": "running, 4 GPUs, 4.40 USD per hour (2 × 2.20 USD per worker per hour), [v1]", // the endpoint is older than the pod that mounts it
 		"serverless/e2": "stopped, 0 GPUs, unknown, []",
 		"serverless/e3": "stopped, 0 GPUs, unknown, []",
 	} {
@@ -137,6 +137,9 @@ func TestWhatIsBilledAsOneIsOne(t *testing.T) {
 		if s := fmt.Sprintf("%s, %d GPUs, %s, %v", r.State, r.GPUs, r.Rate, children); s != want {
 			t.Errorf("%s is %s, want %s", id, s, want)
 		}
+	}
+	if nodes := got["cluster/c1"].Nodes; !slices.Equal(nodes, []string{"n1", "n2"}) {
+		t.Errorf("the nodes of cluster/c1: %v", nodes)
 	}
 	if len(got) != 5 {
 		t.Errorf("%d instances, want 5: the nodes of a cluster are none", len(got))

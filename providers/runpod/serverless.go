@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/big"
 	"slices"
+	"strconv"
 	"time"
 
 	"guard"
@@ -135,19 +136,28 @@ func (p *Provider) endpoint(x serverlessEndpoint, c crew) guard.Resource {
 }
 
 // crewRate is what workers cost by the catalogue, which knows no discounts; unknown where
-// one is not in it.
+// one is not in it. Of workers that are all alike it is quoted for one: their number changes
+// with the load.
 func (p *Provider) crewRate(workers []worker) guard.Rate {
-	total := new(big.Rat)
+	total, alike := new(big.Rat), true
+	var each *big.Rat
 	for _, w := range workers {
 		n, ok := w.GPUs.Count(maxGPUs)
 		one := p.listed(w.GPU.Text(maxName), serverless)
 		if !ok || n == 0 || !one.Known() {
 			return guard.Rate{}
 		}
-		total.Add(total, one.PerGPU(int(n)).Over(time.Hour))
+		price := one.PerGPU(int(n)).Over(time.Hour)
+		alike = alike && (each == nil || each.Cmp(price) == 0)
+		each = price
+		total.Add(total, price)
 	}
-	m, err := guard.MoneyFromRat(total, usd)
-	if rate := (guard.Rate{Amount: m, Per: time.Hour, Unit: "machine", Source: "catalogue"}); err == nil && rate.Known() {
+	rate := guard.Rate{Per: time.Hour, Unit: "machine", Source: "catalogue"}
+	if alike && each != nil {
+		rate.Unit, rate.Units, total = guard.UnitWorker, strconv.Itoa(len(workers)), each
+	}
+	var err error
+	if rate.Amount, err = guard.MoneyFromRat(total, usd); err == nil && rate.Known() {
 		return rate
 	}
 	return guard.Rate{}
