@@ -192,6 +192,17 @@ func explain(verb, target string, err error) error {
 	return fmt.Errorf("%w: %s: %w: the answer is not Slack's JSON, or only part of it; check notify.slack.endpoint, and any proxy or login page in between", guard.ErrUncertain, what, guard.ErrBadReply)
 }
 
+// explainEdit is explain where a post was to be replaced, which can be done again.
+func explainEdit(target string, err error) error {
+	switch code(err) {
+	case "message_not_found":
+		return fmt.Errorf("%w: edit in slack %s: the post is not there any more", guard.ErrNotFound, target)
+	case "edit_window_closed", "cant_update_message":
+		return fmt.Errorf("%w: edit in slack %s: slack says %s; the workspace lets no app change what it has posted, or not for long", guard.ErrUnsupported, target, code(err))
+	}
+	return explain("edit in", target, err)
+}
+
 // broken names the class of a failed exchange; unsent tells that the request
 // never left. "" where there was an answer.
 func broken(err error) (class string, unsent bool) {

@@ -1,16 +1,19 @@
 // Package slack posts messages to one Slack channel as a bot (chat:write), one
 // thread an instance, and finds its own posts again in the channel's history
 // (channels:history or groups:history; channels:read or groups:read where the
-// channel is configured by name).
+// channel is configured by name). Below a message stand how its instance does and what a
+// click can do about it; the first message of a thread is edited as that changes.
 //
 // Everything in a message is text from outside. It is posted as plain text,
 // escaped once more, so that no name can mention people, ping a channel, format
-// or link.
+// or link. The only markup is guard's own: mentions of people by their IDs, who are
+// configured, or found by an e-mail address where the token may (users:read.email).
 package slack
 
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -44,6 +47,13 @@ const (
 type Config struct {
 	Token   guard.Secret // a bot token, xoxb-…
 	Channel string       // "#name" or an ID
+	// Users are the member IDs of people, by the names that messages mention.
+	Users map[string]string
+	// Buttons: clicks are answered. Without, a message tells what to type only.
+	Buttons bool
+	Lang    guard.Lang
+	// Zone is how people read times; nil is UTC.
+	Zone *time.Location
 	// Endpoint is the API's base URL; "" is Slack itself.
 	Endpoint string
 	// Transport carries the requests; nil is a fresh one with time-outs.
@@ -52,8 +62,12 @@ type Config struct {
 
 // Channel is one Slack channel.
 type Channel struct {
-	client *api.Client
-	target string // as configured: "#name" or an ID
+	client  *api.Client
+	target  string // as configured: "#name" or an ID
+	lang    guard.Lang
+	zone    *time.Location
+	buttons bool
+	people  directory
 
 	mu sync.Mutex
 	id string // the channel's ID, once known
@@ -70,6 +84,11 @@ func New(c Config) (*Channel, error) {
 	} else if strings.ToUpper(name) != name { // IDs have no lower case, names no upper case
 		target = "#" + name
 	}
+	for name, id := range c.Users {
+		if !memberID.MatchString(id) {
+			return nil, fmt.Errorf("%w: slack: %q of %q is no member ID; give one such as U0123ABCD", guard.ErrInvalid, id, name)
+		}
+	}
 	endpoint := api.APIURL
 	if c.Endpoint != "" {
 		u, err := url.Parse(c.Endpoint)
@@ -80,18 +99,39 @@ func New(c Config) (*Channel, error) {
 	}
 	return &Channel{
 		client: api.New(c.Token.Reveal(), api.OptionHTTPClient(newRim(c.Transport)), api.OptionAPIURL(endpoint)),
-		target: target,
+		target: target, lang: c.Lang, zone: c.Zone, buttons: c.Buttons, people: directory{users: maps.Clone(c.Users)},
 	}, nil
 }
 
 // Name is "slack".
 func (c *Channel) Name() string { return "slack" }
 
+// Lang is what the channel's readers read.
+func (c *Channel) Lang() guard.Lang { return c.lang }
+
 // Pace is how far posts must be apart.
 func (c *Channel) Pace() time.Duration { return pace }
 
 // Fits reports whether m is posted uncut.
-func (c *Channel) Fits(m guard.Message) bool { return render(m).whole }
+func (c *Channel) Fits(m guard.Message) bool { return view{}.render(m).whole }
+
+// form is the message as Slack takes it, with the present moment and people's IDs.
+func (c *Channel) form(ctx context.Context, m guard.Message) rendered {
+	v := view{at: m.CreatedAt, zone: c.zone, buttons: c.buttons, ids: c.identify(ctx, m)}
+	if at, ok := guard.InstantFrom(ctx); ok {
+		v.at = at.Wall
+	}
+	return v.render(m)
+}
+
+// options say how Slack is to take it: as it is.
+func (r rendered) options() []api.MsgOption {
+	out := []api.MsgOption{api.MsgOptionText(r.text, false) /* escaped already */, api.MsgOptionParse(false), api.MsgOptionLinkNames(false)}
+	if len(r.blocks) > 0 {
+		out = append(out, api.MsgOptionBlocks(r.blocks...))
+	}
+	return out
+}
 
 // Post posts the message, as a reply where the thread is one of this very
 // channel. An urgent reply is shown in the channel as well.
@@ -100,16 +140,9 @@ func (c *Channel) Post(ctx context.Context, m guard.Message, thread string) (gua
 		return guard.Posted{}, fmt.Errorf("%w: post to slack %s: not begun: %v", guard.ErrUnavailable, c.target, err)
 	}
 	to := c.target
-	r := render(m)
-	options := []api.MsgOption{
-		api.MsgOptionText(r.text, false), // escaped already
-		api.MsgOptionDisableMarkdown(), api.MsgOptionParse(false), api.MsgOptionLinkNames(false),
-		api.MsgOptionDisableLinkUnfurl(), api.MsgOptionDisableMediaUnfurl(),
-		api.MsgOptionMetadata(api.SlackMetadata{EventType: eventType, EventPayload: map[string]any{payloadID: m.ID}}),
-	}
-	if len(r.blocks) > 0 {
-		options = append(options, api.MsgOptionBlocks(r.blocks...))
-	}
+	options := append(c.form(ctx, m).options(),
+		api.MsgOptionDisableMarkdown(), api.MsgOptionDisableLinkUnfurl(), api.MsgOptionDisableMediaUnfurl(),
+		api.MsgOptionMetadata(api.SlackMetadata{EventType: eventType, EventPayload: map[string]any{payloadID: m.ID}}))
 	if id, ts, ok := c.here(thread); ok {
 		to = id
 		options = append(options, api.MsgOptionTS(ts))
@@ -133,6 +166,31 @@ func (c *Channel) Post(ctx context.Context, m guard.Message, thread string) (gua
 		posted.Thread = c.receipt(id, root)
 	}
 	return posted, nil
+}
+
+// Edit replaces what was posted by m, whose buttons carry m.ID. The post keeps the ID that
+// it was posted with, for Find. Nobody is pinged again.
+func (c *Channel) Edit(ctx context.Context, receipt string, m guard.Message) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%w: edit in slack %s: not begun: %v", guard.ErrUnavailable, c.target, err)
+	}
+	id, ts, ok := c.here(receipt)
+	if !ok {
+		return fmt.Errorf("%w: edit in slack %s: the post is not in this channel", guard.ErrNotFound, c.target)
+	}
+	r := c.form(ctx, m)
+	options := r.options()
+	if len(r.blocks) == 0 {
+		options = append(options, api.MsgOptionBlocks()) // Slack keeps the blocks that are not told
+	}
+	_, edited, _, err := c.client.UpdateMessageContext(ctx, id, ts, options...)
+	if err != nil {
+		return explainEdit(c.target, err)
+	}
+	if edited != ts {
+		return fmt.Errorf("%w: edit in slack %s: %w: the answer is about another message; guard edits it again", guard.ErrUncertain, c.target, guard.ErrBadReply)
+	}
+	return nil
 }
 
 // receipt names a message: the channel as configured, its ID, the timestamp that

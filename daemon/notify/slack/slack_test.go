@@ -13,10 +13,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
-
-	api "github.com/slack-go/slack"
-	"pgregory.net/rapid"
 
 	"guard"
 	"guard/daemon/notify/notifytest"
@@ -42,7 +38,7 @@ func TestConformance(t *testing.T) {
 	notifytest.Run(t, func(t *testing.T) (notifytest.Channel, notifytest.Far) {
 		c, far := fresh(t)
 		return c, notifytest.Far{Inject: far.Inject, Secrets: []string{token}, Seen: func() (seen []string) {
-			for _, p := range far.Stored() {
+			for _, p := range far.Shown() {
 				text := p.Blocks
 				if text == "" {
 					text = p.Text
@@ -119,56 +115,6 @@ func TestForm(t *testing.T) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// Whatever the text, the message is within Slack's limits, and no cut splits an
-// entity or a character.
-func TestLimits(t *testing.T) {
-	entity := regexp.MustCompile(`&(?:amp|lt|gt);`)
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.OneOf(rapid.StringN(0, 400, -1), rapid.StringMatching(`[&<>a模\x{202e}\n]{0,200}`),
-			rapid.Map(rapid.IntRange(0, 5000), func(n int) string { return strings.Repeat("<模型&", n) }))
-		m := guard.Message{Title: text.Draw(t, "title"), Lines: rapid.SliceOfN(text, 0, 120).Draw(t, "lines"), Short: rapid.Bool().Draw(t, "short")}
-		r := render(m)
-		sum := utf8.RuneCountInString(r.text)
-		texts := []string{r.text}
-		for _, b := range r.blocks {
-			s, most := blockText(b)
-			n := utf8.RuneCountInString(s)
-			if n == 0 || n > most {
-				t.Fatalf("a block of %d characters", n)
-			}
-			sum += n
-			texts = append(texts, s)
-		}
-		if len(r.blocks) > 50 || sum > 13_000 || r.text == "" {
-			t.Fatalf("%d blocks, %d characters, %d of fallback", len(r.blocks), sum, len(r.text))
-		}
-		for _, s := range texts {
-			if !utf8.ValidString(s) || strings.ContainsAny(entity.ReplaceAllString(s, ""), "&<>") {
-				t.Fatalf("broken: %q", s)
-			}
-		}
-		if r.whole && !m.Short {
-			all := strings.Join(texts[1:], "\n")
-			for _, line := range m.Lines {
-				if l, _ := escape(plain(line), 1<<20); !strings.Contains(all, l) {
-					t.Fatalf("said to be whole, and lacks %q", l)
-				}
-			}
-		}
-	})
-}
-
-// blockText is the text of a block and the most that Slack takes of it.
-func blockText(b api.Block) (text string, most int) {
-	switch b := b.(type) {
-	case *api.HeaderBlock:
-		return b.Text.Text, 150
-	case *api.SectionBlock:
-		return b.Text.Text, 3000
-	}
-	return "", 0
-}
 
 func TestErrorCodes(t *testing.T) {
 	for code, want := range map[string]error{

@@ -3,104 +3,35 @@ package slack
 import (
 	"regexp"
 	"strings"
-	"unicode/utf8"
+	"unicode"
 
 	api "github.com/slack-go/slack"
 
 	"guard"
 )
 
-// Slack's limits, in characters, from docs.slack.dev/reference/block-kit/blocks.
-// The sum is our own: about 13,200 characters in all fail, undocumented. It also
-// keeps a message far below the 50 blocks that it may have.
-const (
-	maxHeader   = 150
-	maxSection  = 3000
-	maxBlockSum = 8000
-	maxText     = 3000 // the fallback: notifications, search, clients without blocks
-	maxShort    = 1000 // the form for a message that Slack found too long
-)
-
 const cutMark = "… (cut)"
 
-// rendered is a message in Slack's form. whole tells that nothing was cut.
-type rendered struct {
-	text   string
-	blocks []api.Block
-	whole  bool
+// size is how much of Slack's limits a text takes. Slack does not say what it counts:
+// UTF-16 units are the most that a character can be.
+func size(s string) (n int) {
+	for _, r := range s {
+		n += units(r)
+	}
+	return n
 }
 
-// render makes plain-text blocks of a message: the title and then the lines,
-// packed into few sections.
-func render(m guard.Message) rendered {
-	title := plain(m.Title)
-	if title == "" {
-		title = "(no title)"
+func units(r rune) int {
+	if r > 0xFFFF {
+		return 2
 	}
-	lines := make([]string, len(m.Lines))
-	for i, l := range m.Lines {
-		lines[i] = plain(l)
-	}
-	full := strings.Join(append([]string{title}, lines...), "\n")
-	if m.Short {
-		text, whole := escape(full, maxShort)
-		return rendered{text: text, whole: whole}
-	}
-	r := rendered{whole: true}
-	r.text, _ = escape(full, maxText)
-	left := maxBlockSum
-	if head, ok := escape(title, maxHeader); ok {
-		r.blocks = append(r.blocks, api.NewHeaderBlock(plainText(head)))
-		left -= utf8.RuneCountInString(head)
-	} else {
-		lines = append([]string{title}, lines...)
-	}
-	for len(lines) > 0 {
-		room := min(left, maxSection)
-		if room <= utf8.RuneCountInString(cutMark) {
-			r.whole = false
-			break
-		}
-		section, n, ok := pack(lines, room)
-		r.whole = r.whole && ok
-		r.blocks = append(r.blocks, api.NewSectionBlock(plainText(section), nil, nil))
-		left -= utf8.RuneCountInString(section)
-		lines = lines[n:]
-	}
-	if !r.whole {
-		r.blocks = append(r.blocks, api.NewSectionBlock(plainText(cutMark+" guard show tells all of it"), nil, nil))
-	}
-	return r
+	return 1
 }
 
-// pack joins as many lines as fit into room characters, at least one, which is
-// cut where it alone is too long. n is how many it took.
-func pack(lines []string, room int) (section string, n int, whole bool) {
-	var b strings.Builder
-	used := 0
-	for n < len(lines) {
-		sep := min(n, 1)
-		part, ok := escape(lines[n], room)
-		size := utf8.RuneCountInString(part) + sep
-		if n > 0 && (!ok || used+size > room) {
-			return b.String(), n, true
-		}
-		if sep == 1 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(part)
-		used += size
-		n++
-		if !ok {
-			return b.String(), n, false
-		}
-	}
-	return b.String(), n, true
-}
-
+// plainText is a text that Slack shows as it is, escaped already.
 func plainText(s string) *api.TextBlockObject {
-	if strings.TrimSpace(s) == "" {
-		s = "\u00a0" // Slack refuses an empty section
+	if !visible(s) {
+		s = "\u00a0" // Slack refuses an empty text
 	}
 	no := false
 	return &api.TextBlockObject{Type: api.PlainTextType, Text: s, Emoji: &no}
@@ -109,29 +40,37 @@ func plainText(s string) *api.TextBlockObject {
 // broadcast is what pings a whole channel even as bare text, in some clients.
 var broadcast = regexp.MustCompile(`(?i)@(channel|here|everyone)\b`)
 
-// plain is one line of text from outside, without a bare @channel.
+// plain is one line of text from outside, without a bare @channel; "" where nothing of
+// it can be seen.
 func plain(s string) string {
-	return broadcast.ReplaceAllString(guard.Plain(s), "@\u2060$1")
+	if s = guard.Plain(s); !visible(s) {
+		return ""
+	}
+	return broadcast.ReplaceAllString(s, "@\u2060$1")
 }
 
-// escape makes s safe for Slack and at most n characters long, escapes included;
-// a cut falls between characters, never inside an entity, and shows.
+// visible reports whether a reader sees anything of s.
+func visible(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) })
+}
+
+// escape makes s safe for Slack and at most n long, escapes included; a cut falls
+// between characters, never inside an entity, and shows.
 func escape(s string, n int) (string, bool) {
 	var b strings.Builder
 	used, safe := 0, 0 // safe: bytes that leave room for the mark
-	room := n - utf8.RuneCountInString(cutMark)
+	room := n - size(cutMark)
 	for _, r := range s {
-		part := string(r)
+		part, wide := string(r), units(r)
 		switch r {
 		case '&':
-			part = "&amp;"
+			part, wide = "&amp;", 5
 		case '<':
-			part = "&lt;"
+			part, wide = "&lt;", 4
 		case '>':
-			part = "&gt;"
+			part, wide = "&gt;", 4
 		}
-		used += utf8.RuneCountInString(part)
-		if used > n {
+		if used += wide; used > n {
 			return b.String()[:safe] + cutMark, false
 		}
 		b.WriteString(part)
@@ -140,4 +79,35 @@ func escape(s string, n int) (string, bool) {
 		}
 	}
 	return b.String(), true
+}
+
+// brief is text from outside within n.
+func brief(s string, n int) string {
+	s, _ = escape(plain(s), n)
+	return s
+}
+
+// pack joins as many lines as fit into room, at least one, which is cut where it alone
+// is too long. n is how many it took.
+func pack(lines []string, room int) (section string, n int, whole bool) {
+	var b strings.Builder
+	used := 0
+	for n < len(lines) {
+		sep := min(n, 1)
+		part, ok := escape(lines[n], room)
+		more := size(part) + sep
+		if n > 0 && (!ok || used+more > room) {
+			return b.String(), n, true
+		}
+		if sep == 1 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(part)
+		used += more
+		n++
+		if !ok {
+			return b.String(), n, false
+		}
+	}
+	return b.String(), n, true
 }
