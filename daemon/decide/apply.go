@@ -76,6 +76,13 @@ func (l *Loop) compare(ctx context.Context, x *index, m moment) ([]job, error) {
 				bookings = append(bookings, job{subjects: []judged{{s, k}}, booking: true})
 			}
 			if c.empty() {
+				edits, err := l.edits(w.src, s, m.now, func() present { return l.after(f, open, c) })
+				if err != nil {
+					return err
+				}
+				if len(edits) > 0 {
+					jobs = append(jobs, job{subjects: []judged{{s, k}}})
+				}
 				if out.Booking == nil {
 					delete(x.stale, s)
 				}
@@ -89,6 +96,7 @@ func (l *Loop) compare(ctx context.Context, x *index, m moment) ([]job, error) {
 				jobs = append(jobs, job{subjects: []judged{{s, k}}})
 				continue
 			}
+			l.word(f, open, &c, func(f policy.Facts) change { return l.change(f, open, policy.Evaluate(l.Rules, f)) })
 			name := string(rule) + "|" + s.account
 			g := groups[name]
 			g.rule, g.subjects, g.changes = rule, append(g.subjects, judged{s, k}), append(g.changes, c)
@@ -98,6 +106,9 @@ func (l *Loop) compare(ctx context.Context, x *index, m moment) ([]job, error) {
 			jobs = append(jobs, l.shared(groups[name], m.now)...)
 		}
 		jobs = append(jobs, bookings...)
+		if x.judged.IsZero() {
+			l.shown.forget(func(thread string) bool { return x.subjects[thread] != nil })
+		}
 		x.judged = m.now
 		return w.failed
 	})
@@ -237,19 +248,27 @@ func (l *Loop) apply(ctx context.Context, jobs []job, m moment) error {
 		return nil
 	}
 	kicks := map[string]bool{}
+	edited := make([][]guard.Message, len(jobs))
 	err := l.Ledger.UpdateEach(ctx, len(jobs), func(tx *store.Tx, i int) error {
+		edited[i] = nil
 		var shared []change
 		for _, s := range jobs[i].subjects {
-			f, open, err := l.gather(fromTx(tx), m, s.subject, s.known)
+			src := fromTx(tx)
+			f, open, err := l.gather(src, m, s.subject, s.known)
 			if err != nil {
 				return err
 			}
-			out := policy.Evaluate(l.Rules, f)
-			c := l.change(f, open, out)
-			if jobs[i].booking {
-				if c = l.booked(f, out.Booking, open); c.lease != nil {
-					kicks["meter"], kicks["observe/"+s.account] = true, true
+			judge := func(f policy.Facts) change {
+				out := policy.Evaluate(l.Rules, f)
+				if jobs[i].booking {
+					return l.booked(f, out.Booking, open)
 				}
+				return l.change(f, open, out)
+			}
+			c := judge(f)
+			l.word(f, open, &c, judge)
+			if c.lease != nil {
+				kicks["meter"], kicks["observe/"+s.account] = true, true
 			}
 			if len(c.told) > 0 {
 				kicks["notify"] = true
@@ -264,6 +283,19 @@ func (l *Loop) apply(ctx context.Context, jobs []job, m moment) error {
 			if err := l.write(tx, c); err != nil {
 				return err
 			}
+			edits, err := l.edits(src, s.subject, m.now, func() present { return l.after(f, open, c) })
+			if err != nil {
+				return err
+			}
+			if len(edits) > 0 {
+				kicks["notify"] = true
+			}
+			if edited[i] = append(edited[i], edits...); len(edits) == 0 {
+				continue
+			}
+			if err := putEdits(tx, edits); err != nil {
+				return err
+			}
 		}
 		if len(shared) == 0 {
 			return nil
@@ -274,6 +306,9 @@ func (l *Loop) apply(ctx context.Context, jobs []job, m moment) error {
 		}
 		return l.write(tx, all)
 	})
+	if err == nil {
+		l.shown.edited(slices.Concat(edited...))
+	}
 	for _, name := range slices.Sorted(maps.Keys(kicks)) {
 		l.Kick(name)
 	}
@@ -290,8 +325,18 @@ func (l *Loop) merge(cs []change, at time.Time) change {
 	if len(cs) == 1 {
 		return cs[0]
 	}
-	m := policy.Grouped(out.put, at)
-	out.told = []told{{cause: out.put[0].ID, stage: since(fmt.Sprintf("with %d more", len(cs)-1), at), message: m}}
+	waits := !slices.ContainsFunc(cs, func(c change) bool { return !c.told[0].message.Waits })
+	in := func(lang guard.Lang) guard.Message {
+		m := policy.Grouped(out.put, at, lang)
+		m.Waits = waits && !m.Urgent
+		return m
+	}
+	m := in(guard.English)
+	t := told{cause: out.put[0].ID, stage: since(fmt.Sprintf("with %d more", len(cs)-1), at), message: m, others: map[guard.Lang]guard.Message{}}
+	for _, lang := range l.others() {
+		t.others[lang] = in(lang)
+	}
+	out.told = []told{t}
 	verb := "found"
 	if !out.put[0].Opened.Equal(at) {
 		verb = "told"

@@ -57,6 +57,8 @@ type subject struct {
 	source   string   // the key of the disk that it was made from
 	listing  string   // the key in index.unlisted
 	leases   int      // that name it
+
+	threadless time.Time // when it was last looked for its threads; see edits
 }
 
 func (s *subject) resource() bool { return s.key != s.account && s.lease == "" }

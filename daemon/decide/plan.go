@@ -8,6 +8,7 @@ import (
 	"guard"
 	"guard/policy"
 	"guard/policy/release"
+	"guard/policy/say"
 )
 
 // moved is how far a due time must move for people to be told.
@@ -30,7 +31,7 @@ func (l *Loop) plan(f policy.Facts, out policy.Outcome, open []guard.Finding, st
 		l.notice(f, n, out, open, stages, c)
 	case r.State == guard.ReleasePlanned && r.Cause == guard.CausePerson:
 		said := release.Ordered(*r, l.scene(f))
-		c.told = append(c.told, told{r.ID, said.Stage, said.Message(*r, "", f.At), false})
+		c.told = append(c.told, told{cause: r.ID, stage: said.Stage, message: said.Message(*r, "", f.At)})
 		n := *r
 		n.Notice = r.ID + "|" + said.Stage
 		l.step(f, n, release.Input{At: f.At, Configured: true, Noticed: true}, c)
@@ -62,7 +63,7 @@ func (l *Loop) barred(f policy.Facts, out policy.Outcome, open []guard.Finding, 
 	c.put = append(c.put, o)
 	r := *f.Release
 	r.Due, r.Why = act.Due, act.Why
-	c.told = append(c.told, told{o.ID, stage, release.Blocked(r, l.scene(f)).Message(r, o.ID, f.At), false})
+	c.told = append(c.told, told{cause: o.ID, stage: stage, message: release.Blocked(r, l.scene(f)).Message(r, o.ID, f.At)})
 	c.entries = append(c.entries, entry(f, "told", o.Rule, o.Title))
 }
 
@@ -76,31 +77,31 @@ func (l *Loop) step(f policy.Facts, r guard.Release, in release.Input, c *change
 
 // withdraw ends a release that no limit calls for any more.
 func (l *Loop) withdraw(f policy.Facts, r guard.Release, c *change) {
-	why := "no limit calls for it any more"
+	why := say.In(f.Lang, "no limit calls for it any more")
 	in := release.Input{At: f.At, Configured: true}
 	switch {
 	case f.Observed != nil && !f.Observed.Live() && r.Attempt > 0:
 		return // the release loop has the proof of what it did
 	case f.Observed != nil && !f.Observed.Live():
-		why, in.Look = "it is gone already", release.Look{Found: release.Ended, At: f.At}
+		why, in.Look = say.In(f.Lang, "it is gone already"), release.Look{Found: release.Ended, At: f.At}
 	case f.Mode != guard.Enforce:
-		why = "the account is in observe mode"
+		why = say.In(f.Lang, "the account is in observe mode")
 	case r.Cause == guard.CauseOrphan:
 		why = f.Wanted()
 	case f.Lease == nil || !f.Lease.Status.Open():
-		why = "its lease has ended"
+		why = say.In(f.Lang, "its lease has ended")
 	case f.Lease.Protected:
-		why = "it is protected"
+		why = say.In(f.Lang, "it is protected")
 	case !f.Lease.HeldUntil(f.At).IsZero():
-		why = fmt.Sprintf("it is held until %s", policy.Stamp(f.Lease.HeldUntil(f.At), l.Zone))
+		why = say.In(f.Lang, "it is held until %s", policy.Stamp(f.Lease.HeldUntil(f.At), l.Zone))
 	case f.Vetoed(r.Cause) != "":
 		why = f.Vetoed(r.Cause)
 	case r.Cause.Stops():
 		why = f.Calmed()
 	case r.Cause == guard.CauseStopped && f.Observed != nil && !policy.StandsStill(f.Observed.Resource):
-		why = "it runs again"
+		why = say.In(f.Lang, "it runs again")
 	case f.Lease.UpdatedAt.After(r.PlannedAt):
-		why = "its limits were changed by " + f.Lease.UpdatedBy
+		why = say.In(f.Lang, "its limits were changed by %s", f.Lease.UpdatedBy)
 	}
 	in.Judged = release.Judgement{Standing: release.Void, Why: why}
 	o := release.Step(r, in)
@@ -114,7 +115,7 @@ func (l *Loop) withdraw(f policy.Facts, r guard.Release, c *change) {
 		if l.overToo(f, r, said, c) {
 			return
 		}
-		c.told = append(c.told, told{r.ID, said.Stage, said.Message(o.Release, "", f.At), false})
+		c.told = append(c.told, told{cause: r.ID, stage: said.Stage, message: said.Message(o.Release, "", f.At)})
 	}
 }
 
@@ -125,8 +126,8 @@ func (l *Loop) overToo(f policy.Facts, r guard.Release, said release.Said, c *ch
 		if !r.Cause.Stops() || !slices.Contains(policy.Asking(r.Cause), o.Rule) {
 			continue
 		}
-		if i := slices.IndexFunc(c.told, func(t told) bool { return t.cause == o.ID && t.stage == "over" }); i >= 0 {
-			over := policy.Over(o, f.At, l.Zone)
+		if i := slices.IndexFunc(c.told, func(t told) bool { return t.cause == o.ID && t.stage == policy.StageOver }); i >= 0 {
+			over := policy.Over(o, f.At, l.Zone, f.Lang)
 			over.Release, over.Title, over.Lines = r.ID, said.Title, append([]string{over.Title + "."}, over.Lines...)
 			c.told[i].message = over
 			return true
@@ -150,7 +151,7 @@ func (l *Loop) notice(f policy.Facts, r guard.Release, out policy.Outcome, open 
 	if !said {
 		last := v.Stages[len(v.Stages)-1]
 		stage = since("notice", f.At)
-		c.told = append(c.told, told{finding.ID, stage, policy.Told(finding, last, f.At), false})
+		c.told = append(c.told, told{cause: finding.ID, stage: stage, message: policy.Told(finding, last, f.At)})
 	}
 	for i := range c.told {
 		if c.told[i].cause == finding.ID && c.told[i].stage == stage {
@@ -196,13 +197,14 @@ func (l *Loop) adjust(f policy.Facts, r guard.Release, act policy.Act, out polic
 	}
 	c.entries = append(c.entries, guard.JournalEntry{At: f.At, Who: "guard", Verb: "moved", Subject: n.Target.String(), Lease: n.Lease,
 		Text: fmt.Sprintf("due at %s instead of %s: %s", policy.Stamp(n.Due, l.Zone), policy.Stamp(r.Due, l.Zone), n.Why), Data: map[string]string{"release": n.ID}})
-	due, when := n.Due, "now due at "+policy.Stamp(n.Due, l.Zone)
+	was := policy.Stamp(r.Due, l.Zone)
+	due, title := n.Due, say.In(f.Lang, "%s: now due at %s, not at %s", n.Target, policy.Stamp(n.Due, l.Zone), was)
 	if !due.After(f.At) {
-		due, when = f.At, "due now" // what put it off is over
+		due, title = f.At, say.In(f.Lang, "%s: due now, not at %s", n.Target, was) // what put it off is over
 	}
 	if n.Cause == r.Cause && due.Sub(r.Due).Abs() >= moved {
-		c.told = append(c.told, told{n.ID, since("moved", n.Due), guard.Message{Thread: n.Target.Key(), About: []guard.ResourceID{n.Target},
-			Release: n.ID, CreatedAt: f.At, Title: fmt.Sprintf("%s: %s, not at %s", n.Target, when, policy.Stamp(r.Due, l.Zone))}, false})
+		c.told = append(c.told, told{cause: n.ID, stage: since("moved", n.Due), message: guard.Message{Thread: n.Target.Key(),
+			About: []guard.ResourceID{n.Target}, Release: n.ID, CreatedAt: f.At, Title: title}})
 	}
 }
 
@@ -214,7 +216,7 @@ func (l *Loop) grace(f policy.Facts) time.Duration {
 }
 
 func (l *Loop) scene(f policy.Facts) release.Scene {
-	s := release.Scene{Zone: l.Zone}
+	s := release.Scene{Zone: l.Zone, Lang: f.Lang}
 	if f.Lease != nil {
 		s.Purpose = f.Lease.Purpose
 	}

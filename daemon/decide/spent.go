@@ -10,9 +10,11 @@ import (
 )
 
 // purse adds up what a lease's family, or a lone resource, has cost so far, when that is
-// first asked for: within the View that its watch reads.
+// first asked for: within the View or the transaction that get reads.
 type purse struct {
-	w        *watch
+	l        *Loop
+	get      func(key string) (guard.Metered, bool, error)
+	failed   *error // what kept it from being added up
 	at       time.Time
 	metered  guard.Metered
 	lease    *guard.Lease
@@ -24,7 +26,7 @@ type purse struct {
 }
 
 func (w *watch) purse(f policy.Facts, children []string) *purse {
-	p := &purse{w: w, at: f.At, metered: f.Metered, lease: f.Lease}
+	p := &purse{l: w.l, get: w.v.Metered.Get, failed: &w.failed, at: f.At, metered: f.Metered, lease: f.Lease}
 	if f.Lease != nil {
 		p.family = slices.Concat(children, f.Plan.Family)
 	}
@@ -46,9 +48,9 @@ func (p *purse) all() []guard.Segment {
 	p.segments = slices.DeleteFunc(slices.Clone(p.segments), func(s guard.Segment) bool { return s.Lease != "" && s.Lease != lease })
 	slices.Sort(p.family)
 	for _, key := range slices.Compact(p.family) {
-		m, _, err := p.w.v.Metered.Get(key)
+		m, _, err := p.get(key)
 		if err != nil {
-			p.w.failed = err
+			*p.failed = err
 			return p.segments
 		}
 		p.segments = append(p.segments, spend.Of(lease, m)...)
@@ -59,7 +61,7 @@ func (p *purse) all() []guard.Segment {
 // sum is what they come to.
 func (p *purse) sum() policy.Spend {
 	if !p.added {
-		p.added, p.spend = true, p.w.l.spent(p.lease, p.all(), p.at)
+		p.added, p.spend = true, p.l.spent(p.lease, p.all(), p.at)
 	}
 	return p.spend
 }

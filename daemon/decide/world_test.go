@@ -37,6 +37,7 @@ type world struct {
 	at      guard.Instant
 	belief  presence.Belief // but for its instant
 	kicks   map[string]int
+	edited  []guard.Message // that deliver has taken
 }
 
 func newWorld(t *testing.T, mode guard.Mode) *world {
@@ -207,10 +208,18 @@ func (w *world) deliver() {
 	}
 	if err := w.ledger.UpdateEach(w.t.Context(), len(pending), func(tx *store.Tx, i int) error {
 		m := pending[i]
+		if m.Edit {
+			return tx.Outbox.Delete(m.ID)
+		}
 		m.Acked = w.at.Wall
 		return tx.Sent(m)
 	}); err != nil {
 		w.t.Fatal(err)
+	}
+	for _, m := range pending {
+		if m.Edit {
+			w.edited = append(w.edited, m)
+		}
 	}
 }
 
@@ -225,7 +234,9 @@ func (w *world) said() []guard.Message {
 				if err != nil {
 					return err
 				}
-				out = append(out, m)
+				if !m.Edit {
+					out = append(out, m)
+				}
 			}
 		}
 		return nil
