@@ -40,7 +40,7 @@ func Load(data []byte, name string, built *Decoders, env func(string) (string, b
 	c.Listen = d.listen(f)
 	d.keep(f, c)
 	c.Rules = d.rules(f, rules)
-	c.Notify = d.notify(f.Notify, c)
+	c.Notify = d.notify(f.Notify, built, c)
 	c.Accounts = d.accounts(f.Accounts, c, built.providers())
 	d.signals(f, c, built.sources())
 	if len(d.problems) > 0 {

@@ -223,11 +223,17 @@ func (w *weekday) UnmarshalText(b []byte) error {
 }
 
 // notify checks where people read.
-func (d *decoder) notify(in notifyFile, c *Config) Notify {
+func (d *decoder) notify(in notifyFile, built *Decoders, c *Config) Notify {
 	out := Notify{Slack: d.slack(in.Slack), Escalation: in.Escalate}
 	for i, u := range in.URLs {
-		if x, ok := d.urlChannel(fmt.Sprintf("notify.urls[%d]", i), i, u, out.URLs, c); ok {
-			out.URLs = append(out.URLs, x)
+		path := fmt.Sprintf("notify.urls[%d]", i)
+		x, ok := d.urlChannel(path, i, u, out.URLs, c)
+		if !ok {
+			continue
+		}
+		out.URLs = append(out.URLs, x)
+		if err := built.address(x.URL); err != nil && !d.rehearse {
+			d.at(path, "%s", strings.TrimPrefix(err.Error(), guard.ErrInvalid.Error()+": "))
 		}
 	}
 	if in.Digest != "" {

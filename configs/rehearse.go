@@ -80,7 +80,7 @@ func Rehearse(r Rehearsal) (*Config, error) {
 		Listen: Listen{Unix: d.path(f.Listen.Unix)}, TimeZone: f.TimeZone.Location}
 	d.keep(f, c)
 	c.Rules = d.rules(f, rules)
-	c.Notify = d.notify(f.Notify, c)
+	c.Notify = d.notify(f.Notify, r.Built, c)
 	decoders := maps.Clone(r.Built.providers())
 	if decoders == nil {
 		decoders = map[string]SectionDecoder{}

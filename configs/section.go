@@ -4,6 +4,8 @@ import (
 	"reflect"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"guard"
 )
 
 // SectionDecoder makes the adapter's own configuration of the section that an
@@ -15,6 +17,16 @@ type SectionDecoder func(s *Section) any
 type Decoders struct {
 	Providers map[string]SectionDecoder // of an account, by provider
 	Sources   map[string]SectionDecoder // of a source of samples, by kind
+	// Address says what is wrong with an address under notify.urls, without a word of it;
+	// nil takes every one.
+	Address func(guard.Secret) error
+}
+
+func (b *Decoders) address(url guard.Secret) error {
+	if b == nil || b.Address == nil {
+		return nil
+	}
+	return b.Address(url)
 }
 
 func (b *Decoders) providers() map[string]SectionDecoder {
