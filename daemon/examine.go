@@ -12,16 +12,18 @@ import (
 )
 
 // Delivery is how the channels take their messages: those named, and every other one
-// that a message waits for.
-func Delivery(v *store.View, channels ...string) ([]wire.Channel, error) {
-	all, err := notify.Health(v, channels...)
+// that a message waits for. quiet is until when what can wait is held back at a moment;
+// zero: it is not.
+func Delivery(v *store.View, at time.Time, quiet func(time.Time) time.Time, channels ...string) ([]wire.Channel, error) {
+	all, err := notify.Health(v, at, quiet, channels...)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]wire.Channel, len(all))
 	for i, h := range all {
 		out[i] = wire.Channel{Name: h.Channel, Undelivered: h.Undelivered, Urgent: h.Urgent, Title: h.Title, Error: h.Error,
-			Oldest: known(h.Oldest), LastTaken: known(h.LastAck), NextTry: known(h.NextTry)}
+			Oldest: known(h.Oldest), LastTaken: known(h.LastAck), NextTry: known(h.NextTry), Failing: known(h.Since),
+			Held: h.Held, HeldUntil: known(h.HeldUntil), Edits: h.Edits, Dropped: h.Dropped, StandIn: h.StandIn, StandInSince: known(h.StandInAt)}
 	}
 	return out, nil
 }
@@ -39,6 +41,9 @@ func (d *Daemon) examine(ctx context.Context, at guard.Instant, s wire.Status) w
 	p := doctor.Patient{Accounts: g.accounts, Status: &s}
 	for _, c := range g.channels {
 		p.Channels = append(p.Channels, c)
+	}
+	if g.clicks != nil {
+		p.Channels = append(p.Channels, g.clicks)
 	}
 	var err error
 	if p.Leased, err = doctor.Leased(ctx, d.o.Ledger); err != nil {

@@ -73,8 +73,12 @@ func (tx *Tx) EndRelease(r guard.Release) error {
 }
 
 // Queue adds a message to the outbox, unless one of that ID is pending or was
-// sent: saying the same thing for the same cause twice changes nothing.
+// sent: saying the same thing for the same cause twice changes nothing. An edit takes
+// the place of the one that waits: the newest state is what is shown.
 func (tx *Tx) Queue(m guard.Message) error {
+	if m.Edit {
+		return outbox.put(tx.o, m)
+	}
 	for _, t := range []table[guard.Message]{outbox, sentMessages} {
 		if _, ok, err := t.now(tx.o, m.ID); err != nil || ok {
 			return err

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -135,9 +136,10 @@ func (s *server) counts(b *book, at guard.Instant, out *wire.Status) {
 }
 
 // accounts tells how each account stands: the configured ones, and those that
-// the ledger still needs.
+// the ledger still needs. What cannot be read is told with its account at once; it needs a
+// person where it lasts, or was never read.
 func (s *server) accounts(v *store.View, b *book, at guard.Instant, out *wire.Status) error {
-	blind := map[string][]string{}
+	blind, why := map[string][]string{}, map[string]string{}
 	for sc, err := range v.Scopes.All("") {
 		if err != nil {
 			return err
@@ -146,17 +148,15 @@ func (s *server) accounts(v *store.View, b *book, at guard.Instant, out *wire.St
 		if !ok || sc.Failing.IsZero() {
 			continue
 		}
+		scope := cmp.Or(sc.Scope, "everywhere")
+		blind[sc.Account] = append(blind[sc.Account], scope+" "+sc.Kind.Plural())
+		why[sc.Account] = cmp.Or(why[sc.Account], sc.Error)
 		every := acct.Poll
 		if sc.Kind != guard.Instance {
 			every = acct.Sweep
 		}
 		if at.Wall.Sub(sc.Failing) >= 2*every || sc.Complete.IsZero() {
-			scope := sc.Scope
-			if scope == "" {
-				scope = "everywhere"
-			}
-			blind[sc.Account] = append(blind[sc.Account], fmt.Sprintf("%s %ss", scope, sc.Kind))
-			need(out, fmt.Sprintf("account %s: %ss in %s cannot be listed since %s", sc.Account, sc.Kind, scope, sc.Failing.In(s.Location()).Format(time.RFC3339)), sc.Error)
+			need(out, fmt.Sprintf("account %s: %s in %s cannot be listed since %s", sc.Account, sc.Kind.Plural(), scope, sc.Failing.In(s.Location()).Format(time.RFC3339)), sc.Error)
 		}
 	}
 	for _, name := range s.AccountNames() {
@@ -166,7 +166,7 @@ func (s *server) accounts(v *store.View, b *book, at guard.Instant, out *wire.St
 		}
 		st := b.accounts[name]
 		a := wire.Account{Name: name, Provider: acct.Kind, Mode: string(acct.Mode), Identity: st.Identity.ID, Self: st.Identity.Self,
-			Polled: s.local(st.Polled), State: "ok", Blind: blind[name]}
+			Polled: s.local(st.Polled), State: "ok", Blind: blind[name], Error: why[name], BillError: st.Bill.Error}
 		var err error
 		if a.Balance, err = s.balance(v, b, name, at.Wall); err != nil {
 			return err
@@ -179,9 +179,11 @@ func (s *server) accounts(v *store.View, b *book, at guard.Instant, out *wire.St
 				a.Error = fmt.Sprintf("its credentials are account %s's too (%s): remove one of the two from the configuration", st.Twin, st.Mismatch)
 			}
 			need(out, fmt.Sprintf("account %s: guard does nothing there until the right credentials are back", name), a.Error)
-		case !st.Failing.IsZero() && (at.Wall.Sub(st.Failing) >= 2*acct.Poll || st.Polled.IsZero()):
+		case !st.Failing.IsZero():
 			a.State, a.Error = "unreachable", st.Error
-			need(out, fmt.Sprintf("account %s cannot be read since %s", name, st.Failing.In(s.Location()).Format(time.RFC3339)), st.Error)
+			if at.Wall.Sub(st.Failing) >= 2*acct.Poll || st.Polled.IsZero() {
+				need(out, fmt.Sprintf("account %s cannot be read since %s", name, st.Failing.In(s.Location()).Format(time.RFC3339)), st.Error)
+			}
 		case st.Polled.IsZero():
 			a.State = "new"
 		}
@@ -261,15 +263,24 @@ func (s *server) messages(v *store.View, at guard.Instant, out *wire.Status) err
 	}
 	for _, c := range channels {
 		out.Counts.Pending += c.Undelivered
-		c.Overdue = c.Undelivered > 0 && (c.Error != "" || c.Oldest != nil && at.Wall.Sub(*c.Oldest) >= late)
+		due := c.Undelivered - c.Held
+		c.Overdue = due > 0 && (c.Error != "" || c.Oldest != nil && at.Wall.Sub(*c.Oldest) >= late)
 		c.Oldest, c.LastTaken, c.NextTry = s.inZone(c.Oldest), s.inZone(c.LastTaken), s.inZone(c.NextTry)
+		c.HeldUntil, c.Failing, c.StandInSince = s.inZone(c.HeldUntil), s.inZone(c.Failing), s.inZone(c.StandInSince)
 		out.Delivery = append(out.Delivery, c)
+		if c.StandIn != "" && c.Failing != nil {
+			instead := c.StandIn + " is told what is urgent in its place"
+			if c.StandIn == "log" {
+				instead = "no other channel is well, so only guardd's log is told"
+			}
+			need(out, fmt.Sprintf("%s takes nothing since %s; %s", c.Name, c.Failing.Format(time.RFC3339), instead), "")
+		}
 		if !c.Overdue {
 			continue
 		}
 		many := fmt.Sprintf("1 message to %s is not delivered,", c.Name)
-		if c.Undelivered > 1 {
-			many = fmt.Sprintf("%d messages to %s are not delivered, the oldest", c.Undelivered, c.Name)
+		if due > 1 {
+			many = fmt.Sprintf("%d messages to %s are not delivered, the oldest", due, c.Name)
 		}
 		if c.Oldest != nil {
 			many += " since " + c.Oldest.Format(time.RFC3339)

@@ -56,7 +56,7 @@ func drain(t testing.TB, n int) (each time.Duration, updates int) {
 		t.Fatal(err)
 	}
 	q := &quick{}
-	loop := notify.New(l, nil, nil, q)
+	loop := notify.New(notify.Config{Ledger: l}, q)
 	b.n = 0
 	at := guard.Instant{Wall: notifytest.Start.Add(time.Minute), Elapsed: time.Hour}
 	start := time.Now()

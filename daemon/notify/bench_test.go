@@ -3,6 +3,7 @@ package notify_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +32,7 @@ type bench struct {
 	loop     *notify.Loop
 	at, next guard.Instant
 	kicked   []string
+	quiet    func(time.Time) time.Time
 }
 
 // mortal is a backend that can die, as kill -9 would have it: nothing that comes
@@ -72,9 +74,11 @@ func (w *bench) start(b store.Backend) {
 		w.t.Fatal(err)
 	}
 	w.ledger = l
-	w.loop = notify.New(l, nil, func(name string) { w.kicked = append(w.kicked, name) }, w.channels...)
+	w.loop = notify.New(notify.Config{Ledger: l, Kick: func(name string) { w.kicked = append(w.kicked, name) }, Quiet: w.quiet}, w.channels...)
 	w.next = w.at
 }
+
+func (w *bench) ctx() context.Context { return guard.WithInstant(context.Background(), w.at) }
 
 // restart is kill -9 and a new life.
 func (w *bench) restart() { w.start(w.backend.Backend) }
@@ -170,13 +174,13 @@ func (w *bench) health() notify.ChannelHealth {
 	w.t.Helper()
 	var hs []notify.ChannelHealth
 	err := w.ledger.View(context.Background(), func(v *store.View) (err error) {
-		hs, err = notify.Health(v, w.channels[0].Name())
+		hs, err = notify.Health(v, w.at.Wall, w.quiet, w.channels[0].Name())
 		return err
 	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return hs[0]
+	return hs[slices.IndexFunc(hs, func(h notify.ChannelHealth) bool { return h.Channel == w.channels[0].Name() })]
 }
 
 // ids says what people saw, in order: message IDs, a digest as its title.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"guard"
+	"guard/policy/say"
 	"guard/store"
 )
 
@@ -30,97 +30,8 @@ const (
 	errorRunes = 300
 )
 
-// mayRepeat opens the title of a copy whose original may have arrived.
-const mayRepeat = "(may repeat) "
-
-// line is the way to one channel.
-type line struct {
-	loop    *Loop
-	channel Channel
-	limits  Limited // nil: no pace, no digests
-	name    string
-	pending queue
-
-	loaded   bool
-	state    state         // as in the ledger, in calendar time
-	until    guard.Instant // state.Until and LastPost on the clock that never steps
-	lastPost guard.Instant
-	taken    *taken // not on record yet
-}
-
-// taken is a post that the channel has acknowledged. Its receipt is written with
-// the intent of the next post, before which nothing else goes out: to a crash that is
-// the same as one right after the answer, and to the disk half the work.
-type taken struct {
-	post
-	posted guard.Posted
-}
-
-func (c *line) pace() time.Duration {
-	if c.limits == nil {
-		return 0
-	}
-	return c.limits.Pace()
-}
-
-// safely is run, on a goroutine of its own: a channel that panics must not take
-// guardd and the other channels with it.
-func (c *line) safely(ctx context.Context, at guard.Instant) (next guard.Instant, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			c.loop.log.Error("channel panicked", "channel", c.name, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-			next, err = at.Add(mostFailing), fmt.Errorf("%w: channel %s panicked; tried again in %s", guard.ErrUnavailable, c.name, mostFailing)
-			err = errors.Join(err, c.settle(ctx, at))
-			c.loaded = false // begin from what is durable
-		}
-	}()
-	return c.run(ctx, at)
-}
-
-// run delivers what is due and tells when to run again; zero: when something comes.
-func (c *line) run(ctx context.Context, at guard.Instant) (guard.Instant, error) {
-	if err := c.load(ctx, at); err != nil {
-		return guard.Instant{}, err
-	}
-	for n := 0; ; n++ {
-		p, ok, wake := c.pick(at)
-		if ok && n == burst {
-			ok, wake = false, at
-		}
-		if !ok {
-			return wake, c.settle(ctx, at)
-		}
-		changed, err := c.deliver(ctx, at, p)
-		if err != nil {
-			return guard.Instant{}, errors.Join(err, c.settle(ctx, at))
-		}
-		c.pending.replace(p.members, changed)
-	}
-}
-
-// load reads the state that the last guardd left. A wait never counts for longer
-// than it can have been, whatever the clock says.
-func (c *line) load(ctx context.Context, at guard.Instant) error {
-	if c.loaded {
-		return nil
-	}
-	var s state
-	err := c.loop.ledger.View(ctx, func(v *store.View) error {
-		_, err := v.Value(stateName(c.name), &s)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("notify %s: %w", c.name, err)
-	}
-	c.state, c.loaded = s, true
-	if wait := s.Until.Sub(at.Wall); wait > 0 && wait <= maxWait {
-		c.until = at.Add(wait)
-	}
-	if ago := at.Wall.Sub(s.LastPost); ago >= 0 && ago < c.pace() {
-		c.lastPost = at.Add(-ago)
-	}
-	return nil
-}
+// mayRepeat is the title of a copy whose original may have arrived.
+const mayRepeat = "(may repeat) %s"
 
 // deliver looks where that is needed, then posts. It returns those of the
 // members that still wait.
@@ -143,7 +54,7 @@ func (c *line) deliver(ctx context.Context, at guard.Instant, p post) ([]guard.M
 		m = digest(p.members)
 	}
 	if m.MayRepeat {
-		m.Title = mayRepeat + m.Title
+		m.Title = say.In(m.Lang, mayRepeat, m.Title)
 	}
 	call, cancel := context.WithTimeout(ctx, postTimeout)
 	posted, failed := c.channel.Post(call, m, thread)
@@ -160,7 +71,11 @@ func (c *line) deliver(ctx context.Context, at guard.Instant, p post) ([]guard.M
 // acknowledged, or must be looked for again later.
 func (c *line) look(ctx context.Context, at guard.Instant, p *post) (done bool, rest []guard.Message, err error) {
 	m := p.members[0]
-	thread, err := c.thread(ctx, m)
+	var thread string
+	err = c.loop.ledger.View(ctx, func(v *store.View) (err error) {
+		thread, err = c.thread(v, m.Thread)
+		return err
+	})
 	if err != nil {
 		return false, nil, err
 	}
@@ -206,18 +121,6 @@ func (c *line) look(ctx context.Context, at guard.Instant, p *post) (done bool, 
 	return true, looked, err
 }
 
-// thread is where messages about the same instance go.
-func (c *line) thread(ctx context.Context, m guard.Message) (thread string, err error) {
-	if m.Thread == "" {
-		return "", nil
-	}
-	err = c.loop.ledger.View(ctx, func(v *store.View) error {
-		_, err := v.Value(store.ThreadName(c.name, m.Thread), &thread)
-		return err
-	})
-	return thread, err
-}
-
 // intend makes it durable that the post is about to go out: from here on its
 // fate is unknown until the channel's answer is on record too.
 func (c *line) intend(ctx context.Context, at guard.Instant, p post) (out post, thread string, err error) {
@@ -243,8 +146,8 @@ func (c *line) intend(ctx context.Context, at guard.Instant, p post) (out post, 
 		if err != nil || len(out.members) == 0 {
 			return err
 		}
-		if key := out.members[0].Thread; key != "" && batch == "" {
-			if _, err := tx.Value(store.ThreadName(c.name, key), &thread); err != nil {
+		if batch == "" {
+			if thread, err = c.thread(tx, out.members[0].Thread); err != nil {
 				return err
 			}
 		}
@@ -283,7 +186,7 @@ func each(tx *store.Tx, ms []guard.Message, change func(m *guard.Message, i int)
 func (c *line) take(ctx context.Context, at guard.Instant, p post, posted guard.Posted) error {
 	s := c.state
 	s.LastAck = at.Wall
-	s.Wait, s.Until, s.Failures, s.Error, s.ErrorAt = "", time.Time{}, 0, "", time.Time{}
+	s.Wait, s.Until, s.Failures, s.Since, s.Error, s.ErrorAt = "", time.Time{}, 0, time.Time{}, "", time.Time{}
 	c.state, c.until = s, guard.Instant{}
 	c.taken = &taken{p, posted}
 	if p.digest() {
@@ -325,7 +228,11 @@ func (c *line) receipt(tx *store.Tx, at guard.Instant, t *taken, i int) error {
 	m.Acked, m.Receipt = at.Wall, t.posted.Receipt
 	m.Uncertain, m.Looks, m.LastError, m.NextTry = false, 0, "", time.Time{}
 	if m.Thread != "" && m.Batch == "" && t.posted.Thread != "" {
-		if err := tx.SetValue(store.ThreadName(c.name, m.Thread), t.posted.Thread); err != nil {
+		was, err := c.thread(tx, m.Thread)
+		if err == nil && was != t.posted.Thread {
+			err = c.begins(tx, m.Thread, t.posted.Thread, m.ID)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -354,11 +261,7 @@ func (c *line) failed(ctx context.Context, at guard.Instant, p post, thread stri
 	wait := time.Duration(0)
 	switch f {
 	case throttled:
-		after, ok := guard.RetryAfter(cause)
-		if !ok {
-			after = throttledFor
-		}
-		s.Wait, wait = waitThrottled, min(max(after, time.Second)+throttledMore, maxWait)
+		s.Wait, wait = waitThrottled, throttledWait(cause)
 	case uncertain, unsent:
 		s.Failures++
 		s.Wait, wait = waitFailing, backoff(firstFailing, s.Failures, mostFailing)
@@ -374,6 +277,7 @@ func (c *line) failed(ctx context.Context, at guard.Instant, p post, thread stri
 	}
 	if wait > 0 {
 		s.Until = at.Wall.Add(wait)
+		c.fails(&s, at)
 	}
 	var rest []guard.Message
 	err := c.loop.ledger.Update(ctx, func(tx *store.Tx) error {
@@ -403,7 +307,7 @@ func (c *line) failed(ctx context.Context, at guard.Instant, p post, thread stri
 			return err
 		}
 		if f == threadless && len(rest) > 0 {
-			if err := tx.SetValue(store.ThreadName(c.name, rest[0].Thread), ""); err != nil {
+			if err := c.begins(tx, rest[0].Thread, "", ""); err != nil {
 				return err
 			}
 		}
@@ -457,6 +361,15 @@ func fateOf(err error, thread string) fate {
 		return unsent
 	}
 	return uncertain
+}
+
+// throttledWait is how long a channel asks to wait.
+func throttledWait(cause error) time.Duration {
+	after, ok := guard.RetryAfter(cause)
+	if !ok {
+		after = throttledFor
+	}
+	return min(max(after, time.Second)+throttledMore, maxWait)
 }
 
 // backoff is first for n = 1, then twice as long each time, up to most.

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"guard"
+	"guard/policy/say"
 )
 
 const (
@@ -20,12 +22,18 @@ const (
 	lineRunes = 800
 )
 
+// heldGroup begins the group of what quiet hours held back.
+const heldGroup = "held|"
+
 // groupKey is what messages have in common that may be told in one post; ""
-// where a message is always told alone.
-func groupKey(m guard.Message) string {
+// where a message is always told alone. held is the end of the quiet hours in which it
+// was written, where those held it back.
+func groupKey(m guard.Message, held time.Time) string {
 	switch {
 	case m.Short: // the channel refused it already: it is not to spoil the others' post
 		return ""
+	case !held.IsZero():
+		return fmt.Sprint(heldGroup, held.Unix())
 	case m.Rule != "":
 		return fmt.Sprintf("%t|%s", m.Urgent, m.Rule)
 	case m.Release != "":
@@ -38,12 +46,17 @@ func groupKey(m guard.Message) string {
 // from theirs.
 func digest(members []guard.Message) guard.Message {
 	first := members[0]
-	d := guard.Message{ID: batchID(members), Channel: first.Channel, Rule: first.Rule, Urgent: first.Urgent, CreatedAt: first.CreatedAt}
-	what := string(first.Rule)
-	if what == "" {
-		what = "releases"
+	d := guard.Message{ID: batchID(members), Channel: first.Channel, Lang: first.Lang, Urgent: first.Urgent, CreatedAt: first.CreatedAt}
+	mixed := slices.ContainsFunc(members, func(m guard.Message) bool { return m.Rule != first.Rule })
+	switch {
+	case mixed: // only what quiet hours held back
+		d.Title = say.In(d.Lang, "%d messages of the quiet hours", len(members))
+	case first.Rule == "":
+		d.Title = say.In(d.Lang, "%d messages: releases", len(members))
+	default:
+		d.Rule = first.Rule
+		d.Title = say.In(d.Lang, "%d messages: %s", len(members), first.Rule)
 	}
-	d.Title = fmt.Sprintf("%d messages: %s", len(members), what)
 	for _, m := range members {
 		d.Lines = append(d.Lines, cut(strings.Join(append([]string{m.Title}, m.Lines...), " · "), lineRunes*max(1, len(m.About))))
 		d.MayRepeat = d.MayRepeat || m.MayRepeat

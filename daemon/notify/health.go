@@ -24,6 +24,8 @@ type state struct {
 	Wait     wait      `json:"wait,omitzero"`
 	Until    time.Time `json:"until,omitzero"` // no post before
 	Failures int       `json:"failures,omitzero"`
+	Since    time.Time `json:"since,omitzero"` // the first failure since it took something
+	Dropped  int       `json:"dropped,omitzero"`
 	Error    string    `json:"error,omitzero"`
 	ErrorAt  time.Time `json:"error_at,omitzero"`
 }
@@ -35,22 +37,38 @@ type ChannelHealth struct {
 	Channel string `json:"channel"`
 	// Undelivered counts all messages that no channel has acknowledged yet, Urgent
 	// those of them that are urgent, Uncertain those that may have arrived.
-	Undelivered int       `json:"undelivered"`
-	Urgent      int       `json:"urgent"`
-	Uncertain   int       `json:"uncertain"`
-	Oldest      time.Time `json:"oldest,omitzero"` // when the oldest undelivered one was queued
-	Title       string    `json:"title,omitzero"`  // of that one
-	LastAck     time.Time `json:"last_ack,omitzero"`
+	Undelivered int `json:"undelivered"`
+	Urgent      int `json:"urgent"`
+	Uncertain   int `json:"uncertain"`
+	// Held counts those of them that quiet hours hold back until HeldUntil.
+	Held      int       `json:"held"`
+	HeldUntil time.Time `json:"held_until,omitzero"`
+	// Edits counts the posts that are to be brought up to date, Dropped the messages that
+	// were never told here because a newer one took their place, since the ledger began.
+	Edits   int       `json:"edits"`
+	Dropped int       `json:"dropped"`
+	Oldest  time.Time `json:"oldest,omitzero"` // when the oldest undelivered one was queued that is not held
+	Title   string    `json:"title,omitzero"`  // of that one
+	LastAck time.Time `json:"last_ack,omitzero"`
 	// Error is the last failure since the last acknowledgement; "" while all is well.
 	Error   string    `json:"error,omitzero"`
 	ErrorAt time.Time `json:"error_at,omitzero"`
 	NextTry time.Time `json:"next_try,omitzero"` // nothing that has failed is posted before
+	Since   time.Time `json:"since,omitzero"`    // the first failure since the last acknowledgement
+	// StandIn is the channel that is told what is urgent in its place since StandInAt; "log"
+	// where no channel is well, "" where none has to be.
+	StandIn   string    `json:"stand_in,omitzero"`
+	StandInAt time.Time `json:"stand_in_at,omitzero"`
 }
 
 // Health reads how the channels are doing: those named, and every other one that
 // a message waits for, in the order of their names. A channel that is not named
-// while others are is one that the configuration does not have.
-func Health(v *store.View, configured ...string) ([]ChannelHealth, error) {
+// while others are is one that the configuration does not have. quiet is the Config's.
+func Health(v *store.View, at time.Time, quiet func(time.Time) time.Time, configured ...string) ([]ChannelHealth, error) {
+	var held time.Time
+	if quiet != nil {
+		held = quiet(at)
+	}
 	found := map[string]*ChannelHealth{}
 	for _, name := range configured {
 		found[name] = &ChannelHealth{Channel: name}
@@ -65,12 +83,21 @@ func Health(v *store.View, configured ...string) ([]ChannelHealth, error) {
 			h = &ChannelHealth{Channel: m.Channel}
 			found[m.Channel] = h
 		}
+		if m.Edit {
+			h.Edits++
+			continue
+		}
 		h.Undelivered++
 		if m.Urgent {
 			h.Urgent++
 		}
 		if m.Uncertain {
 			h.Uncertain++
+		}
+		if !held.IsZero() && holds(m) {
+			h.Held++
+			h.HeldUntil = held
+			continue
 		}
 		if h.Oldest.IsZero() || m.CreatedAt.Before(h.Oldest) {
 			h.Oldest, h.Title = m.CreatedAt, m.Title
@@ -86,7 +113,12 @@ func Health(v *store.View, configured ...string) ([]ChannelHealth, error) {
 		if _, err := v.Value(stateName(name), &s); err != nil {
 			return nil, err
 		}
-		h.LastAck, h.Error, h.ErrorAt, h.NextTry = s.LastAck, s.Error, s.ErrorAt, s.Until
+		var stands standIn
+		if _, err := v.Value(standInName(name), &stands); err != nil {
+			return nil, err
+		}
+		h.LastAck, h.Error, h.ErrorAt, h.NextTry, h.Since, h.Dropped = s.LastAck, s.Error, s.ErrorAt, s.Until, s.Since, s.Dropped
+		h.StandIn, h.StandInAt = stands.Channel, stands.At
 		if h.Error == "" {
 			h.Error = refusal[name]
 		}

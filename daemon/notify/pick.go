@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"strings"
 	"time"
 
 	"guard"
@@ -13,9 +14,11 @@ const (
 	gatherQuiet = 2 * time.Second
 	gatherMost  = 5 * time.Second
 	// many is how many normal messages of one kind make a digest, manyUrgent how
-	// many urgent ones: those are told one by one unless that takes too long.
+	// many urgent ones: those are told one by one unless that takes too long. What
+	// quiet hours held back is told together.
 	many       = 4
 	manyUrgent = 6
+	manyHeld   = 2
 	// maxWait is the longest wait of anything; a time further away comes from a
 	// clock that was set back, and does not count.
 	maxWait = time.Hour
@@ -42,31 +45,49 @@ func (c *line) pick(at guard.Instant) (p post, ok bool, wake guard.Instant) {
 	if pace := c.lastPost.Add(c.pace()); !c.lastPost.IsZero() && at.Before(pace) {
 		return post{}, false, pace
 	}
-	var groups map[string][]guard.Message
-	if c.limits != nil {
-		groups = c.groups(at)
-	}
+	edited := c.lastEdit.Add(c.pace()) // what is urgent does not wait for an edit's pace
+	groups := c.groups(at)
+	ahead := map[string]bool{} // threads of which an earlier message is about to be told
 	for m := range c.pending.all() {
-		if waits := c.waits(at, m); !waits.IsZero() {
-			wake = guard.Earliest(wake, waits)
+		if m.Thread != "" && !m.Urgent && ahead[m.Thread] {
 			continue
+		}
+		if waits := c.waits(at, m.Message); !waits.IsZero() {
+			wake = guard.Earliest(wake, waits)
+			ahead[m.Thread] = ahead[m.Thread] || m.Uncertain && m.Looks == 0
+			continue
+		}
+		if !m.Urgent && !c.lastEdit.IsZero() && at.Before(edited) {
+			return post{}, false, guard.Earliest(wake, edited)
 		}
 		if m.Uncertain {
-			return c.again(at, m), true, at
+			return c.again(at, m.Message), true, at
 		}
-		group := groups[groupKey(m)]
-		if wait := gathering(at, m, group); wait > 0 {
+		group := groups(m.group)
+		if wait := gathering(at, m.Message, group); wait > 0 {
 			wake = guard.Earliest(wake, at.Add(wait))
+			ahead[m.Thread] = true
 			continue
 		}
-		if least := map[bool]int{false: many, true: manyUrgent}[m.Urgent]; len(group) >= least {
+		if len(group) >= least(m) {
 			if members := fitting(group, c.limits.Fits); len(members) > 1 {
 				return post{members: members, id: batchID(members)}, true, at
 			}
 		}
-		return post{members: []guard.Message{m}, id: m.ID}, true, at
+		return post{members: []guard.Message{m.Message}, id: m.ID}, true, at
 	}
 	return post{}, false, wake
+}
+
+// least is how many messages like m make a digest.
+func least(m *waiting) int {
+	switch {
+	case m.Urgent:
+		return manyUrgent
+	case strings.HasPrefix(m.group, heldGroup):
+		return manyHeld
+	}
+	return many
 }
 
 // waits is until when a message is not posted; zero where it is due.
@@ -78,18 +99,67 @@ func (c *line) waits(at guard.Instant, m guard.Message) guard.Instant {
 	case !m.NextTry.IsZero() && wait > 0 && wait <= maxWait:
 		return at.Add(wait)
 	}
+	if held := c.heldUntil(m, at.Wall); !held.IsZero() {
+		return at.Reach(held)
+	}
 	return guard.Instant{}
 }
 
-// groups are the messages due that may be told in one post.
-func (c *line) groups(at guard.Instant) map[string][]guard.Message {
-	groups := map[string][]guard.Message{}
+// holds reports whether quiet hours hold a message back. One that may have arrived is
+// not held: somebody may have read it.
+func holds(m guard.Message) bool { return m.Waits && !m.Urgent && !m.Uncertain }
+
+// heldUntil is until when quiet hours hold a message back at a moment; zero: they do not.
+func (c *line) heldUntil(m guard.Message, at time.Time) time.Time {
+	if !holds(m) {
+		return time.Time{}
+	}
+	if !c.asked.Equal(at) {
+		c.asked, c.quiet = at, c.loop.quiet(at)
+	}
+	return c.quiet
+}
+
+// groups makes a function that tells the messages due that may be told in one post.
+func (c *line) groups(at guard.Instant) func(group string) []guard.Message {
+	if c.limits == nil {
+		return func(string) []guard.Message { return nil }
+	}
+	var first map[string]string // the group of the first message of each thread
+	known := map[string][]guard.Message{}
+	return func(group string) []guard.Message {
+		if have, ok := known[group]; ok || group == "" {
+			return have
+		}
+		var out []guard.Message
+		for m := range c.pending.all() {
+			if m.group != group || m.Uncertain || !c.waits(at, m.Message).IsZero() {
+				continue
+			}
+			if c.pending.threads[m.Thread] > 1 {
+				if first == nil {
+					first = c.firsts()
+				}
+				if first[m.Thread] != group {
+					continue // an earlier one of its thread is told before
+				}
+			}
+			out = append(out, m.Message)
+		}
+		known[group] = out
+		return out
+	}
+}
+
+// firsts are the groups of the first messages of all threads.
+func (c *line) firsts() map[string]string {
+	out := map[string]string{}
 	for m := range c.pending.all() {
-		if key := groupKey(m); key != "" && !m.Uncertain && c.waits(at, m).IsZero() {
-			groups[key] = append(groups[key], m)
+		if _, ok := out[m.Thread]; !ok {
+			out[m.Thread] = m.group
 		}
 	}
-	return groups
+	return out
 }
 
 // again is the post that m went out with, as it was.
@@ -99,8 +169,8 @@ func (c *line) again(at guard.Instant, m guard.Message) post {
 	}
 	p := post{id: m.Batch, look: true}
 	for other := range c.pending.all() {
-		if other.Uncertain && other.Batch == m.Batch && c.waits(at, other).IsZero() {
-			p.members = append(p.members, other)
+		if other.Uncertain && other.Batch == m.Batch && c.waits(at, other.Message).IsZero() {
+			p.members = append(p.members, other.Message)
 		}
 	}
 	return p

@@ -90,7 +90,11 @@ func (a *app) stands(s wire.Status) {
 		if len(x.Blind) > 0 {
 			line += ", blind in " + strings.Join(x.Blind, ", ")
 		}
-		f.put("account", line+reason(x.Error))
+		line += reason(x.Error)
+		if x.BillError != "" {
+			line += ", its bill cannot be read" + reason(x.BillError)
+		}
+		f.put("account", line)
 	}
 	f.put("tells", a.tells(s))
 	f.put("loops", inTime(s.Loops))
@@ -150,22 +154,50 @@ func (a *app) tells(s wire.Status) string {
 	}
 	for _, name := range names {
 		c := waits[name]
-		if c.Undelivered > 0 {
-			name += fmt.Sprintf(" (%d to deliver", c.Undelivered)
-			if c.Oldest != nil {
-				name += ", the oldest of " + ahead(s.Now, *c.Oldest)
-			}
-			if c.NextTry != nil && c.NextTry.After(s.Now) {
-				name += ", next try " + ahead(s.Now, *c.NextTry)
-			}
-			name += ")"
-		}
-		told = append(told, name)
+		told = append(told, name+enclosed(waitsFor(s.Now, c)))
 	}
 	if len(told) == 0 {
 		return "nobody: no channel is configured"
 	}
 	return strings.Join(told, ", ")
+}
+
+// waitsFor is what waits for a channel, as parts of a sentence.
+func waitsFor(now time.Time, c wire.Channel) []string {
+	var out []string
+	if due := c.Undelivered - c.Held; due > 0 {
+		out = append(out, fmt.Sprintf("%d to deliver", due))
+		if c.Urgent > 0 {
+			out = append(out, fmt.Sprintf("%d of them urgent", c.Urgent))
+		}
+		if c.Oldest != nil {
+			out = append(out, "the oldest of "+ahead(now, *c.Oldest))
+		}
+		if c.NextTry != nil && c.NextTry.After(now) {
+			out = append(out, "next try "+ahead(now, *c.NextTry))
+		}
+	}
+	if c.Held > 0 && c.HeldUntil != nil {
+		out = append(out, fmt.Sprintf("%d held until %s", c.Held, soon(now, *c.HeldUntil)))
+	}
+	if c.Edits > 0 {
+		out = append(out, count(c.Edits, "post", "posts")+" to bring up to date")
+	}
+	if c.Dropped > 0 && c.Undelivered > 0 {
+		out = append(out, fmt.Sprintf("%d never told, for newer ones", c.Dropped))
+	}
+	if c.StandIn != "" {
+		out = append(out, c.StandIn+" is told in its place")
+	}
+	return out
+}
+
+// enclosed puts parts in brackets after a name; "" for none.
+func enclosed(parts []string) string {
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 // inTime tells how the loops run.

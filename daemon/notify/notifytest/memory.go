@@ -20,8 +20,12 @@ type Memory struct {
 	// Blind is what Find answers where there is no looking.
 	Blind error
 
+	// Still is a channel that cannot edit: ErrUnsupported.
+	Still bool
+
 	mu     sync.Mutex
 	posts  []Delivery
+	edits  []Delivery
 	faults []*Fault
 	looks  int
 }
@@ -79,14 +83,7 @@ func (c *Memory) Post(ctx context.Context, m guard.Message, thread string) (guar
 	}
 	at, _ := guard.InstantFrom(ctx)
 	d := Delivery{At: at.Wall, Message: m, Thread: thread, Receipt: fmt.Sprintf("%s-%d", c.Name(), len(c.posts)+1)}
-	var f *Fault
-	for _, x := range c.faults {
-		if (x.Times == 0 || x.used < x.Times) && !at.Wall.Before(x.From) && (x.Until.IsZero() || at.Wall.Before(x.Until)) {
-			f = x
-			f.used++
-			break
-		}
-	}
+	f := due(c.faults, at.Wall, false)
 	d.Stored = f == nil || f.Stored
 	c.posts = append(c.posts, d)
 	if f != nil {
@@ -97,6 +94,41 @@ func (c *Memory) Post(ctx context.Context, m guard.Message, thread string) (guar
 		posted.Thread = d.Receipt
 	}
 	return posted, nil
+}
+
+// Edit implements an editing channel: the post of the receipt shows m from then on.
+func (c *Memory) Edit(ctx context.Context, receipt string, m guard.Message) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, _ := guard.InstantFrom(ctx)
+	i := slices.IndexFunc(c.posts, func(d Delivery) bool { return d.Receipt == receipt })
+	d := Delivery{At: at.Wall, Message: m, Receipt: receipt}
+	f := due(c.faults, at.Wall, true)
+	d.Stored = (f == nil || f.Stored) && i >= 0 && !c.Still
+	c.edits = append(c.edits, d)
+	if d.Stored {
+		c.posts[i].Message = m
+	}
+	switch {
+	case f != nil:
+		return f.err(c.Name())
+	case c.Still:
+		return fmt.Errorf("%w: edit %s in %s", guard.ErrUnsupported, receipt, c.Name())
+	case i < 0:
+		return fmt.Errorf("%w: edit %s in %s", guard.ErrNotFound, receipt, c.Name())
+	}
+	return nil
+}
+
+// due is the first fault of posts, or of edits, in force, if any, which is used up by that.
+func due(faults []*Fault, at time.Time, edits bool) *Fault {
+	for _, f := range faults {
+		if f.Edits == edits && (f.Times == 0 || f.used < f.Times) && !at.Before(f.From) && (f.Until.IsZero() || at.Before(f.Until)) {
+			f.used++
+			return f
+		}
+	}
+	return nil
 }
 
 func (f *Fault) err(name string) error {
@@ -145,6 +177,13 @@ func (c *Memory) Posts() []Delivery {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.posts)
+}
+
+// Edits are all edits, done or not, oldest first.
+func (c *Memory) Edits() []Delivery {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.edits)
 }
 
 // Stored are the posts that people see, oldest first.
