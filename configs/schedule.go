@@ -38,6 +38,34 @@ func (s Schedule) Next(after time.Time) time.Time {
 	return next.UTC()
 }
 
+// NextDaily returns the next time after a given one, in UTC, as Next does, but by the clock on
+// the wall: on a day of which clocks skip the time it comes an hour off, and where they
+// repeat it, once.
+func (s Schedule) NextDaily(after time.Time) time.Time {
+	if s.cron == nil {
+		return s.Next(after)
+	}
+	wall := onWall(after.In(s.zone), time.UTC)
+	for {
+		if wall = s.cron.Next(wall); wall.IsZero() {
+			return time.Time{}
+		}
+		next := onWall(wall, s.zone)
+		if shows := onWall(next, time.UTC); shows.Before(wall) {
+			next = next.Add(wall.Sub(shows)) // skipped: rather late than on the day before
+		}
+		if next.After(after) {
+			return next.UTC()
+		}
+	}
+}
+
+// onWall is when a clock of another zone shows what t shows.
+func onWall(t time.Time, zone *time.Location) time.Time {
+	y, m, d := t.Date()
+	return time.Date(y, m, d, t.Hour(), t.Minute(), t.Second(), 0, zone)
+}
+
 // Interval is the fixed interval; false for a cron spec.
 func (s Schedule) Interval() (time.Duration, bool) { return s.every, s.every > 0 }
 
