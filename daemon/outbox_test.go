@@ -41,7 +41,7 @@ func (o *outbox) start() {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	o.loop = notify.New(o.ledger, nil, nil, c)
+	o.loop = notify.New(notify.Config{Ledger: o.ledger}, c)
 }
 
 func (o *outbox) queue(ms ...guard.Message) {

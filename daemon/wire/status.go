@@ -56,6 +56,8 @@ type Account struct {
 	Error string   `json:"error,omitempty"`
 	Blind []string `json:"blind,omitempty"` // scopes that cannot be listed
 	Self  string   `json:"self,omitempty"`  // the instance guard runs on
+	// BillError is why the provider's own bill cannot be read, and is not compared.
+	BillError string `json:"bill_error,omitempty"`
 	// Balance is what is left in it; nil where it does not pay ahead.
 	Balance *Balance `json:"balance,omitempty"`
 }
@@ -106,15 +108,27 @@ type BackupAnswer struct {
 // Channel is how one channel that people read takes its messages.
 type Channel struct {
 	Name string `json:"name"`
-	// Undelivered are the messages that it has not taken; Oldest is when the first of
-	// them was written, and Title what that one says.
+	// Undelivered are the messages that it has not taken. Held of them wait for the end of
+	// quiet hours, HeldUntil; Oldest is when the first of the others was written, and Title
+	// what that one says.
 	Undelivered int        `json:"undelivered"`
 	Urgent      int        `json:"urgent"`
-	Oldest      *time.Time `json:"oldest"`
-	Title       string     `json:"title,omitempty"`
-	LastTaken   *time.Time `json:"last_taken"`
-	NextTry     *time.Time `json:"next_try"`
-	Error       string     `json:"error,omitempty"` // the last, since it took one
+	Held        int        `json:"held,omitempty"`
+	HeldUntil   *time.Time `json:"held_until,omitempty"`
+	// Edits are the posts that are yet to show the present state; Dropped the messages that
+	// were never told, because a newer one took their place, since the ledger began.
+	Edits     int        `json:"edits,omitempty"`
+	Dropped   int        `json:"dropped,omitempty"`
+	Oldest    *time.Time `json:"oldest"`
+	Title     string     `json:"title,omitempty"`
+	LastTaken *time.Time `json:"last_taken"`
+	NextTry   *time.Time `json:"next_try"`
+	Error     string     `json:"error,omitempty"`   // the last, since it took one
+	Failing   *time.Time `json:"failing,omitempty"` // the first of those errors
+	// StandIn is the channel that is told what is urgent in its place, since StandInSince;
+	// "log" where no other channel is well.
+	StandIn      string     `json:"stand_in,omitempty"`
+	StandInSince *time.Time `json:"stand_in_since,omitempty"`
 	// Overdue tells that a person has to look: it failed, or takes too long.
 	Overdue bool `json:"overdue"`
 }
