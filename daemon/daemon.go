@@ -135,13 +135,16 @@ func (d *Daemon) asked() api.Options {
 		Signals: d.signalsAsked(),
 		Modes: api.Modes{Switch: d.Switch, Resume: d.Resume, Reload: d.ReloadBy,
 			Pause: func() guard.Pause { return d.gen.Load().standing.pause }},
-		Delivery: func(v *store.View) ([]wire.Channel, error) { return Delivery(v, d.gen.Load().channelNames()...) },
-		Examine:  d.examine,
-		Storage:  o.Storage,
-		Health:   d.health,
-		Backup:   o.File.Backup,
-		Version:  o.Version,
-		Log:      o.Log,
+		Delivery: func(v *store.View) ([]wire.Channel, error) {
+			g := d.gen.Load()
+			return Delivery(v, d.now().Wall, g.config.Notify.Quiet.Ends, g.channelNames()...)
+		},
+		Examine: d.examine,
+		Storage: o.Storage,
+		Health:  d.health,
+		Backup:  o.File.Backup,
+		Version: o.Version,
+		Log:     o.Log,
 	}
 }
 
