@@ -397,7 +397,7 @@ func (w digestWriter) ends() []string {
 func limitWord(by guard.DeadlineReason) string {
 	switch by {
 	case guard.DeadlineExpiry:
-		return "its time is up"
+		return "it expires"
 	case guard.DeadlineBudget:
 		return "its cap is reached"
 	case guard.DeadlineCeiling:

@@ -23,6 +23,7 @@ var chineseReport = map[string]string{
 	"guard releases it":                "guard 将释放",
 	"guard stops it":                   "guard 将停止",
 	"- %s %s: %s, %s":                  "- %s %s：%s，%s",
+	"it expires":                       "到期",
 	"its cap is reached":               "到达预算上限",
 	"its ceiling is reached":           "到达管理员上限",
 	"Ends today: %d":                   "今天到期：%d 项",
