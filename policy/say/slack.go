@@ -17,14 +17,14 @@ var chineseSlack = map[string]string{
 	// The card: its fields.
 	"What: %s": "资源：%s", "Whose: %s": "归属：%s", "Purpose: %s": "用途：%s", "So far: %s": "已花费：%s", "Per hour: %s": "每小时：%s",
 	"Next: %s": "接下来：%s", "On hold until %s": "暂缓至 %s", "Snoozed until %s": "静音至 %s", "Open: %s": "未解决：%s",
-	"team %s": "团队 %s", "spot": "竞价", "unknown": "未知", "%s of %s": "%s，上限 %s", "unknown, of %s": "未知，上限 %s",
+	"team %s": "团队 %s", "spot": "竞价", "unknown": "未知", "state unknown": "状态未知", "%s of %s": "%s，上限 %s", "unknown, of %s": "未知，上限 %s",
 	"nobody has registered it": "无人登记", "not told": "未填写",
 
 	// The states.
 	"provisioning": "创建中", "running": "运行中", "stopping": "停止中", "stopped": "已停止", "releasing": "释放中", "gone": "已不存在",
 
 	// What happens when.
-	"nothing is coming": "暂无动作", "stops %s": "%s停止", "is released %s": "%s释放", "reaches its limit %s": "%s到达上限", "%[1]s: %[2]s": "%[1]s：%[2]s",
+	"nothing is due": "暂无安排", "stops %s": "%s停止", "is released %s": "%s释放", "reaches its limit %s": "%s到达上限", "%[1]s: %[2]s": "%[1]s：%[2]s",
 	"its release is blocked": "释放受阻", "its stop is blocked": "停止受阻", "being released": "正在释放", "being stopped": "正在停止",
 	"released by guard": "已由 guard 释放", "taken back by the provider": "已被云厂商收回", "ended outside guard": "已在 guard 之外结束", "ended by the provider": "已被云厂商结束",
 	"expiry": "到期", "budget": "预算", "ceiling": "管理员上限", "a person's order": "人工指令", "idle": "空闲",

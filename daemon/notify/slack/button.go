@@ -132,7 +132,7 @@ func commandOf(o guard.Offer, id string) string {
 		return verb + " --by " + lasting(o.For)
 	case guard.ClickHold, guard.ClickVeto, guard.ClickSnooze:
 		return verb + " --for " + lasting(o.For)
-	case guard.ClickRelease, guard.ClickWhy:
+	case guard.ClickRelease, guard.ClickWhy, guard.ClickAck:
 		return verb
 	case guard.ClickRegister:
 		return verb + " --purpose TEXT --ttl 8h"

@@ -25,7 +25,11 @@ func (v view) card(m guard.Message) []string {
 	if c.Purpose != "" {
 		out = append(out, say.In(l, "Purpose: %s", name(c.Purpose)))
 	}
-	out = append(out, say.In(l, "So far: %s", soFar(l, c)), say.In(l, "Per hour: %s", amount(l, c.Hourly)), say.In(l, "Next: %s", v.next(l, c)))
+	out = append(out, say.In(l, "So far: %s", soFar(l, c)))
+	if !gone(c) { // what is gone bills no more, or a finding tells
+		out = append(out, say.In(l, "Per hour: %s", amount(l, c.Hourly)))
+	}
+	out = append(out, say.In(l, "Next: %s", v.next(l, c)))
 	if c.Held.After(v.at) {
 		out = append(out, say.In(l, "On hold until %s", v.when(l, c.Held)))
 	}
@@ -75,11 +79,11 @@ func what(m guard.Message) string {
 	if c.Spot {
 		add(say.In(l, "spot"))
 	}
-	state := c.State
-	if state == "" {
-		state = guard.StateUnknown
+	if c.State == "" || c.State == guard.StateUnknown {
+		add(say.In(l, "state unknown"))
+	} else {
+		add(say.In(l, name(string(c.State))))
 	}
-	add(say.In(l, name(string(state))))
 	return strings.Join(parts, say.In(l, ", "))
 }
 
@@ -101,6 +105,9 @@ func whose(l guard.Lang, c *guard.Card) string {
 // soFar is what it has cost, of how much.
 func soFar(l guard.Lang, c *guard.Card) string {
 	spent := say.Amounts(c.Spent)
+	if spent != "" && c.AtLeast {
+		spent = say.In(l, "at least %s", spent)
+	}
 	switch {
 	case spent == "" && c.Budget.IsSet():
 		return say.In(l, "unknown, of %s", c.Budget.Round())
@@ -140,7 +147,7 @@ var reasons = map[guard.BlockReason]string{
 
 // next is what happens to it, and when.
 func (v view) next(l guard.Lang, c *guard.Card) string {
-	if c.Ended != "" || c.State == guard.StateGone {
+	if gone(c) {
 		return say.In(l, or(ends[c.Ended], "gone"))
 	}
 	stop := c.Does == guard.ActStop
@@ -151,17 +158,19 @@ func (v view) next(l guard.Lang, c *guard.Card) string {
 		return say.In(l, pick(stop, "being stopped", "being released"))
 	}
 	if c.Ends.IsZero() {
-		return say.In(l, "nothing is coming")
+		return say.In(l, "nothing is due")
 	}
-	format := "is released %s"
+	format := "reaches its limit %s" // and guard tells of it only
 	switch c.Does {
 	case guard.ActStop:
 		format = "stops %s"
-	case guard.ActAlert:
-		format = "reaches its limit %s"
+	case guard.ActRelease:
+		format = "is released %s"
 	}
 	return because(l, say.In(l, format, v.when(l, c.Ends)), causes[c.By])
 }
+
+func gone(c *guard.Card) bool { return c.Ended != "" || c.State == guard.StateGone }
 
 // because gives what is said a reason, where there is one.
 func because(l guard.Lang, text, why string) string {

@@ -62,11 +62,12 @@ func TestNext(t *testing.T) {
 		c      guard.Card
 		en, zh string
 	}{
-		{guard.Card{}, "nothing is coming", "暂无动作"},
+		{guard.Card{}, "nothing is due", "暂无安排"},
 		{guard.Card{Ends: ends, Does: guard.ActStop, By: guard.CauseIdle}, "stops today 12:25 (in 25m): idle", "今天 12:25（25 分钟后）停止：空闲"},
 		{guard.Card{Ends: ends, Does: guard.ActRelease, By: guard.CauseExpiry}, "is released today 12:25 (in 25m): expiry", "今天 12:25（25 分钟后）释放：到期"},
 		{guard.Card{Ends: ends, Does: guard.ActRelease, By: guard.CauseExpiry, Release: guard.ReleaseNoticed}, "is released today 12:25 (in 25m): expiry", "今天 12:25（25 分钟后）释放：到期"},
 		{guard.Card{Ends: ends, Does: guard.ActAlert, By: guard.CauseBudget}, "reaches its limit today 12:25 (in 25m): budget", "今天 12:25（25 分钟后）到达上限：预算"},
+		{guard.Card{Ends: ends, By: guard.CauseCeiling}, "reaches its limit today 12:25 (in 25m): ceiling", "今天 12:25（25 分钟后）到达上限：管理员上限"}, // observe mode
 		{guard.Card{Ends: ends, Release: guard.ReleaseBlocked, Blocked: guard.BlockPermission}, "its release is blocked: permission", "释放受阻：权限不足"},
 		{guard.Card{Does: guard.ActStop, Release: guard.ReleaseBlocked}, "its stop is blocked", "停止受阻"},
 		{guard.Card{Ends: ends, Release: guard.ReleaseIssued}, "being released", "正在释放"},
@@ -89,13 +90,24 @@ func TestNext(t *testing.T) {
 // nothing (law 1).
 func TestUnknown(t *testing.T) {
 	m := guard.Message{Lang: guard.English, About: []guard.ResourceID{{Account: "lab", Kind: guard.Instance, ID: "i-1"}}, Card: &guard.Card{}}
-	want := []string{"What: i-1, unknown", "Whose: nobody has registered it", "So far: unknown", "Per hour: unknown", "Next: nothing is coming"}
+	want := []string{"What: i-1, state unknown", "Whose: nobody has registered it", "So far: unknown", "Per hour: unknown", "Next: nothing is due"}
 	if got := (view{}).card(m); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	m.Card = &guard.Card{Purpose: "lora", Budget: guard.MustMoney("50 USD"), Hourly: guard.MustMoney("0 USD"), Spent: []guard.Money{{}}}
-	want = []string{"What: i-1, unknown", "Whose: not told", "Purpose: lora", "So far: unknown, of 50.00 USD", "Per hour: 0.00 USD", "Next: nothing is coming"}
+	want = []string{"What: i-1, state unknown", "Whose: not told", "Purpose: lora", "So far: unknown, of 50.00 USD", "Per hour: 0.00 USD", "Next: nothing is due"}
 	if got := (view{}).card(m); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestSoFar: an amount that is only part of it says so.
+func TestSoFar(t *testing.T) {
+	c := &guard.Card{Spent: []guard.Money{guard.MustMoney("3 USD"), guard.MustMoney("7 CNY")}, AtLeast: true, Budget: guard.MustMoney("50 USD")}
+	if got, want := soFar(guard.English, c), "at least 3.00 USD + 7.00 CNY of 50.00 USD"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := soFar(guard.Chinese, c), "至少 3.00 USD + 7.00 CNY，上限 50.00 USD"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -130,7 +142,7 @@ func TestOffers(t *testing.T) {
 	if got := words(view{at: at, zone: zone}, guard.English); len(got) > 0 {
 		t.Errorf("nobody answers clicks on %q", got)
 	}
-	if got, want := v.context(m), "lab/i-1 · guard extend lab/i-1 --by 2h"; got != want {
+	if got, want := v.context(m), "lab/i-1 · guard ack lab/i-1"; got != want {
 		t.Errorf("the last line is %q, want %q", got, want)
 	}
 }

@@ -65,6 +65,11 @@ func kindsOf(l guard.Lang) []kind {
 	notice.Offers = append(offers(25*time.Minute, guard.ClickExtend), append([]guard.Offer{{Click: guard.ClickExtend, Key: "5f0c2a91"}},
 		offers(25*time.Minute, guard.ClickHold, guard.ClickRelease, guard.ClickWhy)...)...)
 
+	watched := told(guard.RuleExpired, w("research/i-0abc12 (lora 70b): its time ends at 18:25; guard would release it", "research/i-0abc12（lora 70b）：18:25 到期；guard 本会释放它"),
+		w("The account is in observe mode, so guard does nothing.", "账号处于观察模式，guard 不会执行任何操作。"))
+	watched.Card = with(func(c *guard.Card) { c.Does, c.Release, c.AtLeast = "", "", true })
+	watched.Offers = offers(time.Hour, guard.ClickExtend, guard.ClickSnooze, guard.ClickWhy)
+
 	idle := told(guard.RuleIdleEmpty, w("research/i-0abc12 (lora 70b): idle for 40m: guard stops it at 18:25", "research/i-0abc12（lora 70b）：已空闲 40 分钟，guard 将于 18:25 停止它"),
 		w("All 8 GPUs are empty: nothing is loaded, nothing runs.", "8 张 GPU 全部空闲：未加载，也没有任务。"))
 	idle.Card = with(func(c *guard.Card) {
@@ -115,7 +120,7 @@ func kindsOf(l guard.Lang) []kind {
 	proof := told("", w("research/i-0abc12 (lora 70b): released, with proof", "research/i-0abc12（lora 70b）：已释放，并有证明"),
 		w("Two reads 31 s apart say terminated. It cost 318.02 USD of 400.00 USD.", "两次读取相隔 31 秒，均为 terminated。共花费 318.02 USD，上限 400.00 USD。"))
 	proof.Release, proof.Card = "r-1", with(func(c *guard.Card) {
-		c.State, c.Release, c.Ended, c.Ends, c.Open, c.Hourly = guard.StateGone, guard.ReleaseDone, guard.ByRelease, time.Time{}, nil, guard.MustMoney("0 USD")
+		c.State, c.Release, c.Ended, c.Ends, c.Open, c.Hourly = guard.StateGone, "", guard.ByRelease, time.Time{}, nil, guard.Money{}
 	})
 
 	account := general(guard.RuleAccountUnreachable, w("research cannot be reached since 17:20", "research 自 17:20 起无法访问"),
@@ -128,11 +133,13 @@ func kindsOf(l guard.Lang) []kind {
 	return []kind{
 		{name: "notice", m: notice},
 		{name: "notice_without_clicks", m: notice, mute: true},
+		{name: "observed", m: watched},
 		{name: "notice_extended", m: notice, later: 10 * time.Minute, now: after(notice, with(func(c *guard.Card) {
 			c.Ends, c.Release, c.Open, c.AsOf = at.Add(145*time.Minute), "", nil, at.Add(10*time.Minute)
 		}), offers(2*time.Hour, guard.ClickExtend, guard.ClickRelease)...)},
 		{name: "notice_held", m: notice, later: 10 * time.Minute, now: after(notice, with(func(c *guard.Card) {
-			c.Held, c.Snoozed, c.AsOf = at.Add(4*time.Hour), at.Add(8*time.Hour), at.Add(10*time.Minute)
+			c.Held, c.Ends, c.Release, c.AsOf = at.Add(4*time.Hour), at.Add(4*time.Hour), "", at.Add(10*time.Minute)
+			c.Snoozed, c.Open = at.Add(8*time.Hour), nil
 		}), offers(2*time.Hour, guard.ClickRelease)...)},
 		{name: "notice_releasing", m: notice, later: 26 * time.Minute, now: after(notice, with(func(c *guard.Card) { c.Release, c.State = guard.ReleaseIssued, guard.StateReleasing }))},
 		{name: "notice_ended", m: notice, later: 30 * time.Minute, now: after(notice, proof.Card)},
