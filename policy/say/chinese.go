@@ -2,8 +2,8 @@ package say
 
 import "guard"
 
-// chinese is Simplified Chinese, by area. An English text that several areas say has one
-// translation: TestCatalogue fails where two differ.
+// chinese is Simplified Chinese; its parts are by area. An English text that several areas
+// say has one translation: TestCatalogue fails where two differ.
 //
 // Glossary. One word for one thing, as the consoles of Chinese clouds have it:
 //
@@ -24,8 +24,13 @@ import "guard"
 //
 // What a person types stays as it is typed: guard extend, may_release, ACCOUNT/ID, names
 // of rules, tags, currency codes.
-var chinese = together(chineseKept, chineseWords, chineseLimits, chineseMoney, chineseInstances, chineseIdle,
-	chineseOrphans, chineseAccounts, chineseReleases, chineseDaemon, chineseReport, chineseSlack, chineseURL)
+var chinese = together(chineseParts...)
+
+var chineseParts = []map[string]string{
+	chineseKept, chineseWords, chineseLimits, chineseMoney, chineseInstances, chineseIdle,
+	chineseOrphans, chineseAccounts, chinesePrepaid, chineseReleases, chineseDaemon,
+	chineseReport, chineseSlack, chinesePeople, chineseURL, chineseDelivery,
+}
 
 // kept are the phrases that are recognised where they were kept in English: see [Kept].
 var kept = map[guard.Lang]map[string]string{guard.Chinese: together(chineseKept, chineseComposed)}
