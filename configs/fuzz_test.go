@@ -45,6 +45,8 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Add([]byte("accounts: [{name: a, provider: fake, poll: '*/5 * * * *', sweep: 1h}]\nrules: {budget: {warn: [50%, 80%]}}\n"))
 	f.Add([]byte("notify: {slack: {token: xoxb-" + canary + ", channel: '#gpu'}}\n"))
+	f.Add([]byte("notify: {urls: [feishu://h/hook/" + canary + ", {url: {env: FEISHU_URL}, name: ops, fallback: true}], quiet: {from: '22:00', until: '08:00'}}\n"))
+	f.Add([]byte("notify: {digest: '0 9 * * *', escalate: [1h, 2h], heartbeat: {url: {env: HEARTBEAT_URL}, every: 1m}, slack: {users: [xoxb-1234567890-" + canary + "], language: xoxb-1234567890-" + canary + "}}\n"))
 	f.Add([]byte("mode: xoxb-1234567890-" + canary + "\ntime_zone: xoxb-1234567890-" + canary + "\ndefaults: {ttl: xoxb-1234567890-" + canary + "}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 4096 {

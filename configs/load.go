@@ -158,8 +158,8 @@ func (d *decoder) notes(c *Config) []Problem {
 		note("protect.tags", "protect.tags is empty: no tag protects an instance")
 	}
 	for i, a := range c.Accounts {
-		if a.Mode == guard.Enforce && c.Notify.Slack == nil {
-			note(fmt.Sprintf("accounts[%d]", i), "account %s is in mode enforce and notify.slack is not set: notices go to the log only", a.Name)
+		if a.Mode == guard.Enforce && c.Notify.Slack == nil && len(c.Notify.URLs) == 0 {
+			note(fmt.Sprintf("accounts[%d]", i), "account %s is in mode enforce, and neither notify.slack nor notify.urls is set: notices go to the log only", a.Name)
 		}
 	}
 	return notes

@@ -3,6 +3,7 @@ package configs
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -61,6 +62,11 @@ var built = &Decoders{Providers: map[string]SectionDecoder{
 }, Sources: map[string]SectionDecoder{
 	"prometheus": SectionOf(probe{}),
 	"ssh":        SectionOf(probe{}),
+}, Address: func(address guard.Secret) error {
+	if !strings.HasPrefix(address.Reveal(), "feishu:") && !strings.HasPrefix(address.Reveal(), "generic+http:") {
+		return fmt.Errorf("%w: its scheme names no service", guard.ErrInvalid)
+	}
+	return nil
 }}
 
 // TestMain sets a zone that no test expects: the machine's own must not decide
@@ -75,6 +81,11 @@ const canary = "canary-4f9a8811d0"
 func env(name string) (string, bool) {
 	v, ok := map[string]string{
 		"SLACK_BOT_TOKEN": "xoxb-" + canary,
+		"SLACK_APP_TOKEN": "xapp-" + canary,
+		"FEISHU_URL":      "feishu://open.feishu.cn/open-apis/bot/v2/hook/" + canary,
+		"OTHER_URL":       "https://open.feishu.cn/open-apis/bot/v2/hook/" + canary,
+		"HEARTBEAT_URL":   "https://hc.example.com/" + canary,
+		"PLAIN_URL":       "http://hc.example.com/" + canary,
 		"EMPTY":           "",
 		"TWO_LINES":       canary + "\n" + canary,
 	}[name]
@@ -325,7 +336,12 @@ func TestReference(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "prices", "aws.yaml"), []byte(book), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Load(text, filepath.Join(dir, "guard.yaml"), built, env)
+	_, err = Load(text, filepath.Join(dir, "guard.yaml"), built, func(name string) (string, bool) {
+		if name == "GUARD_HEARTBEAT_URL" {
+			return env("HEARTBEAT_URL")
+		}
+		return env(name)
+	})
 	var ps Problems
 	if !errors.As(err, &ps) || !errors.Is(err, guard.ErrInvalid) {
 		t.Fatalf("error %T %v", err, err)

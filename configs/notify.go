@@ -170,7 +170,12 @@ func (u *urlFile) ReadNode(n Node) {
 		u.URL, u.Bare = guard.NewSecret(text), true
 		return
 	}
-	if whole := slices.ContainsFunc(n.Fields(), func(f Field) bool { return f.Key == "url" }); !whole {
+	if !n.IsGroup() {
+		n.Problem("is %s: write {env: NAME}, or {url: {env: NAME}, name: ops}", n.Shape())
+		return
+	}
+	secret := func(f Field) bool { return f.Key == "env" || f.Key == "file" }
+	if fields := n.Fields(); len(fields) == 1 && secret(fields[0]) {
 		n.Decode(&u.URL)
 		return
 	}
@@ -178,7 +183,10 @@ func (u *urlFile) ReadNode(n Node) {
 		URL guard.Secret `yaml:"url"`
 		urlKeys
 	}
-	if n.Decode(&in) {
+	switch {
+	case !n.Has("url"):
+		n.Problem("url is missing: write {url: {env: NAME}, name: ops}")
+	case n.Decode(&in):
 		u.URL, u.urlKeys = in.URL, in.urlKeys
 	}
 }
@@ -235,6 +243,9 @@ func (d *decoder) notify(in notifyFile, built *Decoders, c *Config) Notify {
 		if err := built.address(x.URL); err != nil && !d.rehearse {
 			d.at(path, "%s", strings.TrimPrefix(err.Error(), guard.ErrInvalid.Error()+": "))
 		}
+	}
+	if len(out.URLs) > 0 && out.Slack == nil && !slices.ContainsFunc(out.URLs, func(u URLChannel) bool { return !u.Fallback }) {
+		d.at("notify.urls", "all of them are a fallback: there is no channel for them to stand in for")
 	}
 	if in.Digest != "" {
 		s, err := parseSchedule(string(in.Digest), c.TimeZone, leastDigest, mostDigest)
