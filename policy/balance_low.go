@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"math/big"
 	"slices"
 	"strings"
@@ -22,9 +21,11 @@ type Wallet struct {
 	guard.Wallet
 	AtZero guard.AtZero
 	// Burn is what bills in the account now per hour, one amount a currency; AtLeast tells
-	// that a part has no known price, and Moves is when Burn changes by itself.
+	// that a part has no known price. Changed is when what draws changed last, or something
+	// was paid at once, and Moves is when Burn changes by itself.
 	Burn    []guard.Money
 	AtLeast bool
+	Changed time.Time
 	Moves   time.Time
 	// Renewals are the lumps that are paid again from it, each at its Until.
 	Renewals []guard.Lump
@@ -61,7 +62,7 @@ func (w *Wallet) Draw(o guard.Observed, m guard.Metered) {
 // Add adds up at a moment what draws on it.
 func (w *Wallet) Add(now time.Time) {
 	burn := spend.Burn(w.segments, now)
-	w.Burn, w.AtLeast, w.Moves = burn.Known, len(burn.Unknown) > 0, spend.Moves(w.segments, now)
+	w.Burn, w.AtLeast, w.Changed, w.Moves = burn.Known, len(burn.Unknown) > 0, spend.Moved(w.segments, now), spend.Moves(w.segments, now)
 	slices.SortFunc(w.Renewals, func(a, b guard.Lump) int { return a.Until.Compare(b.Until) })
 }
 
@@ -137,12 +138,16 @@ func (w Wallet) Known(at time.Time) bool {
 	return w.Balance.Amount.IsSet() && at.Sub(w.Read) <= BalanceStale
 }
 
+// calm reports a balance that is used up and ends nothing: what runs goes on, as in an
+// account that is sent invoices.
+func (w Wallet) calm() bool { return w.AtZero == guard.ZeroNothing && w.UsedUp() }
+
 // balanceLow tells of a balance that is used up soon, or is: when, what the provider does
 // then and to what, and how much keeps it from that. It goes by the last reading; where
-// that is old, it says so.
+// that is old, it says so. Where the provider does nothing, it is told before, and no more.
 func balanceLow(r Rules, f Facts) Outcome {
 	w := f.Wallet
-	if !f.account() || w == nil || !w.Balance.Amount.IsSet() {
+	if !f.account() || w == nil || !w.Balance.Amount.IsSet() || w.calm() {
 		return Outcome{}
 	}
 	empty, atMost := w.Empty(r.Exchange)
@@ -155,23 +160,24 @@ func balanceLow(r Rules, f Facts) Outcome {
 		return Outcome{Next: earliest(tell, w.Moves)}
 	}
 	v := f.verdict(guard.RuleBalanceLow, latest(empty.Add(-warn), w.At()))
-	title := fmt.Sprintf("%s: its balance of %s is used up %s", f.Account.Name, w.Balance.Amount.Round(), f.soon(empty))
+	left := w.Balance.Amount.Round()
+	title := f.say("%s: its balance of %s is used up %s", f.Account.Name, left, f.soon(empty))
 	if atMost {
-		title += " at the latest"
+		title = f.say("%s: its balance of %s is used up %s at the latest", f.Account.Name, left, f.soon(empty))
 	}
 	v.Stages = []Stage{{Name: "warn " + span(warn), Title: title}}
 	if !f.At.Before(last) {
 		v.Stages = append(v.Stages, Stage{Name: "warn " + span(warn/4), Title: title})
 	}
 	if w.UsedUp() {
-		title = fmt.Sprintf("%s: its balance is used up: %s", f.Account.Name, w.Balance.Amount.Round())
+		title = f.say("%s: its balance is used up: %s", f.Account.Name, left)
 		v.Stages = append(v.Stages, Stage{Name: "used up", Title: title})
 	}
-	v.Urgent = len(v.Stages) > 1
+	v.Urgent = len(v.Stages) > 1 && w.AtZero != guard.ZeroNothing
 	v.Stages[len(v.Stages)-1].Lines = w.lines(r, f)
 	v.Facts = append(v.Facts, w.facts(r, f, empty)...)
 	next := w.Moves
-	if !v.Urgent {
+	if len(v.Stages) == 1 {
 		next = earliest(last, next)
 	}
 	return Outcome{Verdicts: []Verdict{v}, Next: next}
@@ -179,73 +185,67 @@ func balanceLow(r Rules, f Facts) Outcome {
 
 func (w Wallet) lines(r Rules, f Facts) []string {
 	var lines []string
-	if !w.Known(f.At) {
-		lines = append(lines, fmt.Sprintf("What is left now is not known: the last reading is of %s%s.", f.stamp(w.At()), failed(w.Error)))
+	switch known := w.Known(f.At); {
+	case !known && w.Error == "":
+		lines = append(lines, f.say("What is left now is not known: the last reading is of %s.", f.stamp(w.At())))
+	case !known:
+		lines = append(lines, f.say("What is left now is not known: the last reading is of %s, since then %s.", f.stamp(w.At()), strings.TrimSuffix(w.Error, ".")))
 	}
-	return append(lines, w.burns(r, f), w.then(), w.topUp(r))
-}
-
-func failed(why string) string {
-	if why == "" {
-		return ""
-	}
-	return ", since then " + strings.TrimSuffix(why, ".")
+	return append(lines, w.burns(r, f), w.then(f), w.topUp(r, f))
 }
 
 // burns is what draws on the balance, in words.
 func (w Wallet) burns(r Rules, f Facts) string {
 	burn, all := w.perHour(r.Exchange)
-	text := fmt.Sprintf("What bills there draws %s per hour", burn.Round())
+	text := f.say("What bills there draws %s per hour", burn.Round())
 	if !all {
-		text = fmt.Sprintf("What bills there draws at least %s per hour; a part has no known price in %s", burn.Round(), burn.Currency())
+		text = f.say("What bills there draws at least %s per hour; a part has no known price in %s", burn.Round(), burn.Currency())
 	}
 	if c := w.Balance.Credit; c.IsPositive() {
-		text += fmt.Sprintf("; the provider lends %s beyond it", c.Round())
+		text += f.say("; the provider lends %s beyond it", c.Round())
 	}
-	text += "."
+	text += f.say(".")
 	for _, l := range w.Renewals[:min(len(w.Renewals), 3)] {
-		if l.Until.Before(f.At.Add(topUpFor)) {
-			amount := "an unknown amount"
-			if l.Amount.IsSet() {
-				amount = l.Amount.Round().String()
-			}
-			text += fmt.Sprintf(" On %s %s is paid again by itself.", f.soon(l.Until), amount)
+		switch soon := l.Until.Before(f.At.Add(topUpFor)); {
+		case soon && l.Amount.IsSet():
+			text += f.say(" On %s %s is paid again by itself.", f.soon(l.Until), l.Amount.Round())
+		case soon:
+			text += f.say(" On %s an unknown amount is paid again by itself.", f.soon(l.Until))
 		}
 	}
 	return text
 }
 
 // then is what the provider does when nothing is left, and to what.
-func (w Wallet) then() string {
+func (w Wallet) then(f Facts) string {
 	var names, stays []string
 	for _, b := range w.Boxes {
 		name := b.ID.String()
 		if b.Purpose != "" {
-			name += " (" + b.Purpose + ")"
+			name = f.say("%s (%s)", name, b.Purpose)
 		}
 		names, stays = append(names, name), append(stays, b.Stays...)
 	}
-	what := "; nothing runs now"
+	what, kept := f.say("; nothing runs now"), ""
 	if len(names) > 0 {
-		what = ": " + list(names)
+		what = f.say(": %s", f.list(names))
 	}
-	kept := ""
 	if len(stays) > 0 {
-		kept = " It keeps " + list(stays) + "."
+		kept = f.say(" It keeps %s.", f.list(stays))
 	}
 	switch w.AtZero {
 	case guard.ZeroDeletes:
-		return "When nothing is left, the provider deletes what runs, with its data" + what + "." + kept
+		return f.say("When nothing is left, the provider deletes what runs, with its data%s.", what) + kept
 	case guard.ZeroStops:
-		return "When nothing is left, the provider stops what runs" + what + ". Disks go on billing, into debt."
+		return f.say("When nothing is left, the provider stops what runs%s. Disks go on billing, into debt.", what)
 	case guard.ZeroNothing:
-		return "When nothing is left, it goes on into debt" + what + "."
+		return f.say("When nothing is left, it goes on into debt%s.", what)
 	}
-	return "What the provider does when nothing is left is not known: it may stop, or delete, what runs" + what + "."
+	return f.say("What the provider does when nothing is left is not known: it may stop, or delete, what runs%s.", what)
 }
 
 // topUp is how much pays for a week at the present burn, in whole units of the currency.
-func (w Wallet) topUp(r Rules) string {
+func (w Wallet) topUp(r Rules, f Facts) string {
 	burn, all := w.perHour(r.Exchange)
 	need := new(big.Rat).Mul(burn.Rat(), big.NewRat(int64(topUpFor/time.Hour), 1))
 	need.Sub(need, w.Balance.Amount.Rat())
@@ -256,17 +256,15 @@ func (w Wallet) topUp(r Rules) string {
 	}
 	whole := new(big.Int).Add(need.Num(), new(big.Int).Sub(need.Denom(), big.NewInt(1)))
 	m, err := guard.MoneyFromRat(new(big.Rat).SetInt(whole.Quo(whole, need.Denom())), burn.Currency())
-	if err != nil || !m.IsPositive() {
-		return "Release what nobody needs."
+	switch {
+	case err != nil || !m.IsPositive():
+		return f.say("Release what nobody needs.")
+	case burn.IsZero():
+		return f.say("To pay what is owed: %s.", m)
+	case !all:
+		return f.say("To go on like this for %s: pay in at least %s. Or release what nobody needs.", f.span(topUpFor), m)
 	}
-	if burn.IsZero() {
-		return fmt.Sprintf("To pay what is owed: %s.", m)
-	}
-	least := ""
-	if !all {
-		least = "at least "
-	}
-	return fmt.Sprintf("To go on like this for %s: pay in %s%s. Or release what nobody needs.", span(topUpFor), least, m)
+	return f.say("To go on like this for %s: pay in %s. Or release what nobody needs.", f.span(topUpFor), m)
 }
 
 func (w Wallet) facts(r Rules, f Facts, empty time.Time) []guard.Fact {
@@ -282,35 +280,37 @@ func (w Wallet) facts(r Rules, f Facts, empty time.Time) []guard.Fact {
 	}
 }
 
-// soon is a moment as people say it, with the date where it is more than six days away.
-func (f Facts) soon(t time.Time) string { return Soon(t, f.At, f.Zone) }
-
-// Soon is a moment as people in a zone (nil: UTC) say it at another: Tue 03:40, with the
-// date where it is six days away or more.
-func Soon(t, now time.Time, zone *time.Location) string {
+// soon is a moment as people say it: Tue 03:40, with the date where it is six days away or
+// more.
+func (f Facts) soon(t time.Time) string {
+	zone := f.Zone
 	if zone == nil {
 		zone = time.UTC
 	}
-	if t.Sub(now).Abs() < 6*24*time.Hour {
-		return t.In(zone).Format("Mon 15:04")
+	if t.Sub(f.At).Abs() < 6*24*time.Hour {
+		return f.say(t.In(zone).Format("Mon")) + t.In(zone).Format(" 15:04")
 	}
 	return t.In(zone).Format("2006-01-02 15:04")
 }
 
 // balanceEnds: a balance is low until it lasts a quarter longer than what people are
-// warned of, or nothing draws on it any more. Where it cannot be read, nothing says so.
+// warned of, nothing draws on it any more, or it is used up and that ends nothing. Where it
+// cannot be read, or was read before what draws on it changed, nothing says so: boxes that
+// end because nothing is left are known to be gone before the balance is read again.
 func (f Facts) balanceEnds(r Rules) Ending {
 	w := f.Wallet
-	if w == nil || !w.Known(f.At) {
+	if w == nil || !w.Known(f.At) || w.At().Before(w.Changed) {
 		return Ending{Stays: f.account() && r.Per[guard.RuleBalanceLow].speaks(f)}
+	}
+	if w.calm() {
+		return Ending{Why: w.then(f)}
 	}
 	empty, _ := w.Empty(r.Exchange)
 	if !empty.IsZero() && empty.Sub(f.At) < r.BalanceLow.Warn*5/4 {
 		return Ending{Stays: r.Per[guard.RuleBalanceLow].speaks(f)}
 	}
-	why := fmt.Sprintf("%s is left", w.Balance.Amount.Round())
-	if !empty.IsZero() {
-		why += ", until " + f.soon(empty)
+	if left := w.Balance.Amount.Round(); !empty.IsZero() {
+		return Ending{Why: f.say("%s is left, until %s.", left, f.soon(empty))}
 	}
-	return Ending{Why: why + "."}
+	return Ending{Why: f.say("%s is left.", w.Balance.Amount.Round())}
 }

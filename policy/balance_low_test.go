@@ -15,17 +15,23 @@ func TestABalanceIsLowUntilItLastsLonger(t *testing.T) {
 	open := guard.Finding{Rule: guard.RuleBalanceLow, Subject: "lab", Said: []string{"warn 1d"}}
 	for _, c := range []struct {
 		name, amount, burn string
-		age                time.Duration
+		age, since         time.Duration // since the reading, and the last change of what draws
+		at                 guard.AtZero
 		stays              bool
 	}{
-		{"below the limit", "23 USD", "1 USD", 0, true},
-		{"a little above it", "29 USD", "1 USD", 0, true},
-		{"well above it", "31 USD", "1 USD", 0, false},
-		{"nothing draws on it", "1 USD", "0 USD", 0, false},
-		{"used up, and nothing draws on it", "0 USD", "0 USD", 0, true},
-		{"well above it, long ago", "60 USD", "1 USD", 2 * time.Hour, true},
+		{"below the limit", "23 USD", "1 USD", 0, time.Hour, guard.ZeroStops, true},
+		{"a little above it", "29 USD", "1 USD", 0, time.Hour, guard.ZeroStops, true},
+		{"well above it", "31 USD", "1 USD", 0, time.Hour, guard.ZeroStops, false},
+		{"nothing draws on it", "1 USD", "0 USD", 0, time.Hour, guard.ZeroStops, false},
+		{"nothing draws on it any more, as of the reading", "1 USD", "0 USD", time.Minute, time.Minute, guard.ZeroDeletes, false},
+		{"nothing draws on it since after the reading", "0.95 USD", "0 USD", 6 * time.Minute, time.Minute, guard.ZeroDeletes, true},
+		{"well above it before more drew on it", "60 USD", "1 USD", 6 * time.Minute, time.Minute, guard.ZeroStops, true},
+		{"used up, and nothing draws on it", "0 USD", "0 USD", 0, time.Hour, guard.ZeroStops, true},
+		{"used up, which ends nothing", "-1 USD", "1 USD", 0, time.Hour, guard.ZeroNothing, false},
+		{"nearly used up, which will end nothing", "1 USD", "1 USD", 0, time.Hour, guard.ZeroNothing, true},
+		{"well above it, long ago", "60 USD", "1 USD", 2 * time.Hour, 3 * time.Hour, guard.ZeroStops, true},
 	} {
-		w := &policy.Wallet{Wallet: guard.Wallet{Account: "lab", Balance: guard.Balance{Amount: guard.MustMoney(c.amount)}, Read: zero.Add(-c.age)},
+		w := &policy.Wallet{AtZero: c.at, Changed: zero.Add(-c.since), Wallet: guard.Wallet{Account: "lab", Balance: guard.Balance{Amount: guard.MustMoney(c.amount)}, Read: zero.Add(-c.age)},
 			Burn: []guard.Money{guard.MustMoney(c.burn)}}
 		f := policy.Facts{At: zero, Configured: true, Account: guard.AccountStatus{Name: "lab"}, Wallet: w}
 		if end := policy.Ends(rules, f, open); end.Stays != c.stays || !end.Stays && end.Why == "" {
@@ -37,14 +43,28 @@ func TestABalanceIsLowUntilItLastsLonger(t *testing.T) {
 	}
 }
 
-func TestSoon(t *testing.T) {
-	shanghai := time.FixedZone("", 8*3600)
+// TestWhenABalanceChanges: what draws on it changed last when the newest segment began or
+// ended, or a month was paid at once; what is to come is no change.
+func TestWhenABalanceChanges(t *testing.T) {
+	id := guard.ResourceID{Account: "lab", Kind: guard.Instance, ID: "i-1"}
+	rate := guard.Rate{Amount: guard.MustMoney("1 USD"), Per: time.Hour}
+	at := func(h int) time.Time { return zero.Add(time.Duration(h) * time.Hour) }
 	for _, c := range []struct {
-		in   time.Duration
-		want string
-	}{{89*time.Hour + 40*time.Minute, "Tue 11:40"}, {7 * 24 * time.Hour, "2026-03-13 18:00"}, {-time.Hour, "Fri 17:00"}} {
-		if got := policy.Soon(zero.Add(c.in), zero, shanghai); got != c.want {
-			t.Errorf("in %v: %s, want %s", c.in, got, c.want)
+		name string
+		m    guard.Metered
+		want time.Time
+	}{
+		{"nothing", guard.Metered{}, time.Time{}},
+		{"it runs", guard.Metered{Segments: []guard.Segment{{Resource: id, State: guard.StateRunning, Rate: rate, From: at(-9)}}}, at(-9)},
+		{"it ended", guard.Metered{Segments: []guard.Segment{{Resource: id, State: guard.StateRunning, Rate: rate, From: at(-9), To: at(-2)}}}, at(-2)},
+		{"it will end", guard.Metered{Segments: []guard.Segment{{Resource: id, State: guard.StateRunning, Rate: rate, From: at(-9), To: at(2)}}}, at(-9)},
+		{"a month was paid", guard.Metered{Resource: id, Lumps: []guard.Paid{{Lump: guard.Lump{Amount: guard.MustMoney("9 USD"), From: at(-4), Until: at(700)}}}}, at(-4)},
+		{"a month is over", guard.Metered{Resource: id, Lumps: []guard.Paid{{Lump: guard.Lump{Amount: guard.MustMoney("9 USD"), From: at(-704), Until: at(-4)}}}}, at(-704)},
+	} {
+		w := &policy.Wallet{}
+		w.Draw(guard.Observed{}, c.m)
+		if w.Add(zero); !w.Changed.Equal(c.want) {
+			t.Errorf("%s: changed %v, want %v", c.name, w.Changed, c.want)
 		}
 	}
 }

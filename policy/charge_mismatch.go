@@ -5,7 +5,6 @@ import (
 	"math/big"
 	"slices"
 	"strings"
-	"time"
 
 	"guard"
 	"guard/policy/spend"
@@ -15,9 +14,6 @@ import (
 type ChargeMismatch struct {
 	Over int // percent of the larger amount
 }
-
-// billedAgain is how far apart two readings of a bill must be to be two.
-const billedAgain = 30 * time.Minute
 
 // comparison is what one reading of the bill says beside what guard counts for the same
 // time.
@@ -66,37 +62,60 @@ func smallest(m guard.Money) *big.Rat {
 	return new(big.Rat).Inv(new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(len(digits))), nil)))
 }
 
-// String is both numbers: "31.00 CNY, and guard counts 30.00 CNY".
-func (c comparison) String() string {
-	return fmt.Sprintf("%s, and guard counts %s", c.billed.Amount.Round(), c.ours.Round())
+// billLine is both numbers, and what time they are of.
+func (f Facts) billLine(c comparison) string {
+	return f.say("From %s to %s its bill is %s, and guard counts %s.", f.stamp(c.billed.From), f.stamp(c.billed.To), c.billed.Amount.Round(), c.ours.Round())
 }
 
 // chargeMismatch tells that the provider bills another amount than guard counts, in two
 // readings of its bill. Nothing is adopted from it: who is wrong is a person's to say.
 func chargeMismatch(r Rules, f Facts) Outcome {
+	if f.account() {
+		return f.strangers()
+	}
 	now, differ := f.misbilled(r)
 	if !differ {
 		return Outcome{}
 	}
 	before, ok := f.compare(f.Bill.Before)
-	if !ok || !before.differs(r.ChargeMismatch.Over) || now.billed.Read.Sub(before.billed.Read) < billedAgain {
+	if !ok || !before.differs(r.ChargeMismatch.Over) || now.billed.Read.Sub(before.billed.Read) < spend.BilledAgain {
 		return Outcome{}
 	}
 	v := f.verdict(guard.RuleChargeMismatch, now.billed.From)
 	v.Wastes = guard.Money{}
-	lines := []string{fmt.Sprintf("From %s to %s its bill is %s.", f.stamp(now.billed.From), f.stamp(now.billed.To), now)}
+	lines := []string{f.billLine(now)}
 	if g := f.Observed.Gone; g != nil && now.billed.To.After(g.At) {
-		lines = append(lines, fmt.Sprintf("It is gone since %s (%s): what is billed after that is the provider's to explain.", f.stamp(g.At), g.Proof))
+		lines = append(lines, f.say("It is gone since %s (%s): what is billed after that is the provider's to explain.", f.stamp(g.At), g.Proof))
 	}
 	if unit := f.perUnit(r, now); unit != "" {
 		lines = append(lines, unit)
 	}
-	lines = append(lines, "guard goes on counting by the price that it knows.")
+	lines = append(lines, f.say("guard goes on counting by the price that it knows."))
 	if f.live() {
-		lines = append(lines, fmt.Sprintf("If the bill is right: guard register %s --price AMOUNT/h states the whole machine's price.", f.Resource()))
+		lines = append(lines, f.say("If the bill is right: guard register %s --price AMOUNT/h states the whole machine's price.", f.Resource()))
 	}
-	v.Stages = []Stage{{Name: "differs", Title: fmt.Sprintf("%s: the provider bills %s", f.name(), now), Lines: lines}}
+	v.Stages = []Stage{{Name: "differs", Title: f.say("%s: the provider bills %s, and guard counts %s", f.name(), now.billed.Amount.Round(), now.ours.Round()), Lines: lines}}
 	v.Facts = append(v.Facts, f.billFacts(now)...)
+	return Outcome{Verdicts: []Verdict{v}}
+}
+
+// strangers tells, once for all of them, of what the account's bill names and guard has
+// never seen: money that is spent where it cannot look.
+func (f Facts) strangers() Outcome {
+	b := f.Account.Bill
+	if b.Count == 0 {
+		return Outcome{}
+	}
+	names := make([]string, len(b.Unseen))
+	for i, id := range b.Unseen {
+		names[i] = id.String()
+	}
+	v := f.verdict(guard.RuleChargeMismatch, b.Found)
+	v.Stages = []Stage{{Name: "unseen", Title: f.say("%s: the provider bills %s for what guard has never seen", f.Account.Name, amounts(b.Sum)), Lines: []string{
+		f.say("Things: %d, of them: %s.", b.Count, f.list(names)),
+		f.say("They came and went between two polls, or the key of this account may not list them. guard neither counts nor ends them: look at the provider's console."),
+	}}}
+	v.Facts = append(v.Facts, guard.Fact{Name: "billed and never seen", Value: amounts(b.Sum), Source: "provider's bill", At: b.Read})
 	return Outcome{Verdicts: []Verdict{v}}
 }
 
@@ -125,7 +144,7 @@ func (f Facts) perUnit(r Rules, c comparison) string {
 		{comparison{guard.Billed{Amount: times(c.billed.Amount)}, c.ours}, "That is one part in %d, as many as it has GPUs: guard may take the machine's price for that of one."},
 	} {
 		if !guess.as.differs(max(r.ChargeMismatch.Over, 2)) {
-			return fmt.Sprintf(guess.text, n)
+			return f.say(guess.text, n)
 		}
 	}
 	return ""
@@ -161,12 +180,15 @@ func (f Facts) moneyFacts() []guard.Fact {
 
 // billEnds: a bill differs until a reading of it agrees.
 func (f Facts) billEnds(r Rules) Ending {
+	if f.account() {
+		return Ending{Why: f.say("Its bill names nothing any more that guard has never seen.")}
+	}
 	now, differs := f.misbilled(r)
 	if differs {
 		return Ending{Stays: r.Per[guard.RuleChargeMismatch].speaks(f)}
 	}
 	if now.ours.IsSet() {
-		return Ending{Why: fmt.Sprintf("From %s to %s its bill is %s.", f.stamp(now.billed.From), f.stamp(now.billed.To), now)}
+		return Ending{Why: f.billLine(now)}
 	}
 	return Ending{}
 }
@@ -182,10 +204,10 @@ func (f Facts) oddBill(r Rules) string {
 	case !ok:
 		return ""
 	case !c.differs(r.ChargeMismatch.Over):
-		return fmt.Sprintf("The provider's own bill speaks for the old price: %s since then.", c)
+		return f.say("The provider's own bill speaks for the old price: %s, and guard counts %s since then.", c.billed.Amount.Round(), c.ours.Round())
 	case hourly != nil && f.Metered.Odd.Currency() == c.billed.Amount.Currency():
 		if as, err := guard.MoneyFromRat(hourly, c.billed.Amount.Currency()); err == nil && !(comparison{c.billed, as}).differs(max(r.ChargeMismatch.Over, 2)) {
-			return fmt.Sprintf("The provider's own bill speaks for the new price: %s since then.", c)
+			return f.say("The provider's own bill speaks for the new price: %s, and guard counts %s since then.", c.billed.Amount.Round(), c.ours.Round())
 		}
 	}
 	return ""

@@ -55,7 +55,7 @@ var rules = []rule{
 	{guard.RuleProviderReclaim, guard.Kinds, providerReclaim},
 	{guard.RuleRenewsSoon, guard.Kinds, renewsSoon},
 	{guard.RulePriceUnknown, guard.Kinds, priceUnknown},
-	{guard.RuleChargeMismatch, guard.Kinds, chargeMismatch},
+	{guard.RuleChargeMismatch, slices.Concat(guard.Kinds, []guard.Kind{account}), chargeMismatch},
 	{guard.RulePriceChanged, guard.Kinds, priceChanged},
 	{guard.RuleUnitMismatch, guard.Kinds, unitMismatch},
 	{guard.RuleProtectAmbiguous, guard.Kinds, ambiguousProtect},

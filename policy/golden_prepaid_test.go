@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ func (p fields) prepaid(t *testing.T, what string, rules *policy.Rules, f *polic
 		}
 		f.Zone = zone
 	case "wallet":
-		w := &policy.Wallet{AtZero: guard.AtZero(p["at_zero"]), AtLeast: p["at_least"] != "", Moves: p.time("moves")}
+		w := &policy.Wallet{AtZero: guard.AtZero(p["at_zero"]), AtLeast: p["at_least"] != "", Changed: p.time("changed"), Moves: p.time("moves")}
 		w.Wallet = guard.Wallet{Account: "lab", Balance: guard.Balance{Amount: guard.MustMoney(p["amount"])}, Read: p.time("read"),
 			Failing: p.time("failing"), Error: p["error"]}
 		if c := p["credit"]; c != "" {
@@ -44,6 +45,23 @@ func (p fields) prepaid(t *testing.T, what string, rules *policy.Rules, f *polic
 	case "free":
 		f.Metered.Segments = append(f.Metered.Segments, guard.Segment{State: guard.StateRunning, From: f.Observed.Resource.Created,
 			Rate: guard.Rate{Amount: guard.ZeroMoney("CNY"), Per: time.Hour, Free: true, Source: "api"}})
+	case "unseen":
+		f.Account.Bill = guard.BillStatus{Found: p.time("found"), Read: p.time("read"), Count: len(p.list("ids"))}
+		for _, id := range p.list("ids") {
+			f.Account.Bill.Unseen = append(f.Account.Bill.Unseen, guard.ResourceID{Account: "lab", Kind: guard.Instance, ID: id})
+		}
+		for _, m := range p.list("sum") {
+			f.Account.Bill.Sum = append(f.Account.Bill.Sum, guard.MustMoney(m))
+		}
+	case "traffic":
+		f.Observed.Resource.Egress = guard.EgressPrice{PerGB: guard.MustMoney(p["per_gb"])}
+		f.Egress = &guard.Egress{Resource: f.Observed.Resource.ID, Source: "agent"}
+	case "jump":
+		gb, err := strconv.ParseUint(p["sent_gb"], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Egress.Doubtful = append(f.Egress.Doubtful, guard.Jump{NIC: "eth0", From: p.time("from"), To: p.time("to"), Sent: gb * guard.GB})
 	case "renewal":
 		f.Wallet.Renewals = append(f.Wallet.Renewals, p.lump())
 	case "lump":

@@ -250,7 +250,7 @@ func parse(t *testing.T, text string) (policy.Rules, policy.Facts) {
 			}
 		}
 	}
-	if f.Observed == nil && f.Lease == nil && f.Clock == nil && len(f.Scopes) == 0 && f.Account.Failing.IsZero() && len(f.Account.Outages) == 0 && f.Account.Mismatch == "" && f.Wallet == nil {
+	if f.Observed == nil && f.Lease == nil && f.Clock == nil && len(f.Scopes) == 0 && f.Account.Failing.IsZero() && len(f.Account.Outages) == 0 && f.Account.Mismatch == "" && f.Wallet == nil && f.Account.Bill.Count == 0 {
 		t.Fatal("a case about nothing")
 	}
 	return rules, f

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"math/big"
 	"time"
 
@@ -22,16 +21,16 @@ func priceChanged(r Rules, f Facts) Outcome {
 		return Outcome{}
 	}
 	v := f.verdict(guard.RulePriceChanged, at)
-	title := fmt.Sprintf("%s: its price changed from %s to %s", f.name(), perHour(was), perHour(now))
-	lines := []string{fmt.Sprintf("It changed at %s.", f.stamp(at))}
+	title := f.say("%s: its price changed from %s to %s", f.name(), f.perHour(was), f.perHour(now))
+	lines := []string{f.say("It changed at %s.", f.stamp(at))}
 	if !adopted {
-		title = fmt.Sprintf("%s: its reported price changed from %s to %s", f.name(), perHour(was), perHour(now))
-		lines = append(lines, "guard goes on counting the old one.")
+		title = f.say("%s: its reported price changed from %s to %s", f.name(), f.perHour(was), f.perHour(now))
+		lines = append(lines, f.say("guard goes on counting the old one."))
 	}
 	if d, ok := f.Plan.Deadline(guard.DeadlineBudget); ok && f.Lease.Budget.IsSet() {
-		lines = append(lines, fmt.Sprintf("Its cap of %s is now reached at %s.", f.Lease.Budget.Round(), f.stamp(d.Limit)))
+		lines = append(lines, f.say("Its cap of %s is now reached at %s.", f.Lease.Budget.Round(), f.stamp(d.Limit)))
 		if d.Candidate != nil {
-			lines = append(lines, fmt.Sprintf("By the new price it would be %s; that needs a second reading and notice first.", f.stamp(d.Candidate.Limit)))
+			lines = append(lines, f.say("By the new price it would be %s; that needs a second reading and notice first.", f.stamp(d.Candidate.Limit)))
 		}
 	}
 	v.Stages = []Stage{{Name: "changed " + at.UTC().Format(time.RFC3339), Title: title, Lines: lines}}
@@ -55,7 +54,7 @@ func (f Facts) lastChange() (was, now guard.Rate, at time.Time, adopted bool) {
 			if segments[j].State != segments[i].State || !segments[j].Rate.Known() {
 				continue
 			}
-			if segments[j].Rate.Same(segments[i].Rate) {
+			if samePrice(segments[j].Rate, segments[i].Rate) {
 				break
 			}
 			return segments[j].Rate, segments[i].Rate, segments[i].From, true
@@ -64,13 +63,19 @@ func (f Facts) lastChange() (was, now guard.Rate, at time.Time, adopted bool) {
 	return guard.Rate{}, guard.Rate{}, time.Time{}, false
 }
 
+// samePrice reports two known rates of one price, be it of another number of workers.
+func samePrice(a, b guard.Rate) bool {
+	was, now := a.Beside(b, time.Hour)
+	return a.Currency() == b.Currency() && was.Cmp(now) == 0
+}
+
 // moved reports a change by more than a percentage of the rate before. Another
 // currency is always one.
 func moved(was, now guard.Rate, over int) bool {
 	if was.Currency() != now.Currency() {
 		return true
 	}
-	a, b := was.Over(time.Hour), now.Over(time.Hour)
+	a, b := was.Beside(now, time.Hour)
 	if a == nil || b == nil {
 		return false
 	}
@@ -80,10 +85,10 @@ func moved(was, now guard.Rate, over int) bool {
 }
 
 // perHour is a rate as people compare it.
-func perHour(r guard.Rate) string {
+func (f Facts) perHour(r guard.Rate) string {
 	h, ok := r.Hourly()
 	if !ok {
-		return "an unknown price"
+		return f.say("an unknown price")
 	}
-	return h.Round().String() + " per hour"
+	return f.say("%s per hour", h.Round())
 }

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"time"
 
 	"guard"
@@ -33,7 +32,7 @@ func providerReclaim(r Rules, f Facts) Outcome {
 	if end.Why != "" {
 		why = " (" + end.Why + ")"
 	}
-	title := fmt.Sprintf("%s: the provider deletes it %s%s", f.name(), f.soon(end.At), why)
+	title := f.say("%s: the provider deletes it %s%s", f.name(), f.soon(end.At), why)
 	v.Stages = []Stage{{Name: "warn " + span(warn), Title: title}}
 	next := last
 	if !f.At.Before(last) {
@@ -42,9 +41,9 @@ func providerReclaim(r Rules, f Facts) Outcome {
 	}
 	var lines []string
 	if c := f.claim(); c != nil {
-		lines = append(lines, fmt.Sprintf("Purpose: %s. Owner: %s.", orNone(c.Purpose), orNone(c.Owner)))
+		lines = append(lines, f.say("Purpose: %s. Owner: %s.", f.orNone(c.Purpose), f.orNone(c.Owner)))
 	}
-	lines = append(lines, fmt.Sprintf("Its data goes with it, at %s. That is the provider's doing, and guard cannot put it off.", f.stamp(end.At)), f.saves(end.At))
+	lines = append(lines, f.say("Its data goes with it, at %s. That is the provider's doing, and guard cannot put it off.", f.stamp(end.At)), f.saves(end.At))
 	v.Stages[len(v.Stages)-1].Lines = lines
 	v.Facts = append(v.Facts, guard.Fact{Name: "the provider deletes it", Value: f.stamp(end.At) + why, Source: "provider", At: f.Observed.Seen})
 	return Outcome{Verdicts: []Verdict{v}, Next: next}
@@ -53,13 +52,16 @@ func providerReclaim(r Rules, f Facts) Outcome {
 // saves is what keeps a thing that the provider will delete.
 func (f Facts) saves(end time.Time) string {
 	r := f.Observed.Resource
-	switch {
+	paid := r.Lump.Until
+	switch lapses := r.Lump.Renews != guard.Yes && !paid.IsZero() && !end.Before(paid); {
+	case lapses && f.At.Before(paid): // a start alone does not pay for it
+		return f.say("It is paid until %s. To keep it: renew it, or copy what is needed away before that.", f.stamp(paid))
+	case lapses:
+		return f.say("It was paid until %s. To keep it: renew it, or copy what is needed away before that.", f.stamp(paid))
 	case r.State == guard.StateStopped:
-		return "To keep it: start it, or copy what is needed away before that."
-	case !r.Lump.Until.IsZero() && !end.Before(r.Lump.Until):
-		return fmt.Sprintf("It is paid until %s. To keep it: renew it, or copy what is needed away before that.", f.stamp(r.Lump.Until))
+		return f.say("To keep it: start it, or copy what is needed away before that.")
 	}
-	return "Copy what is needed away before that."
+	return f.say("Copy what is needed away before that.")
 }
 
 // stays reports a thing that lives, is not being released and is no other guard's to tell

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"time"
 
 	"guard"
@@ -28,21 +27,21 @@ func renewsSoon(r Rules, f Facts) Outcome {
 	}
 	v := f.verdict(guard.RuleRenewsSoon, l.Until.Add(-warn))
 	v.Wastes = guard.Money{}
-	amount := "an amount that is not known"
+	amount := f.say("an amount that is not known")
 	if l.Amount.IsSet() {
 		amount = l.Amount.Round().String()
 	}
 	var lines []string
 	if c := f.claim(); c != nil {
-		lines = append(lines, fmt.Sprintf("Purpose: %s. Owner: %s.", orNone(c.Purpose), orNone(c.Owner)))
+		lines = append(lines, f.say("Purpose: %s. Owner: %s.", f.orNone(c.Purpose), f.orNone(c.Owner)))
 	}
-	lines = append(lines, fmt.Sprintf("It is paid until %s and renews itself then. What is paid is not given back.", f.stamp(l.Until)))
+	lines = append(lines, f.say("It is paid until %s and renews itself then. What is paid is not given back.", f.stamp(l.Until)))
 	if f.leased() && !f.Lease.ExpiresAt.IsZero() && f.Lease.ExpiresAt.Before(l.Until) {
-		lines = append(lines, fmt.Sprintf("Its lease ends before that, at %s.", f.stamp(f.Lease.ExpiresAt)))
+		lines = append(lines, f.say("Its lease ends before that, at %s.", f.stamp(f.Lease.ExpiresAt)))
 	}
-	lines = append(lines, fmt.Sprintf("If nobody needs it: turn its renewal off at the provider, or guard release %s before that.", f.Resource()))
+	lines = append(lines, f.say("If nobody needs it: turn its renewal off at the provider, or guard release %s before that.", f.Resource()))
 	v.Stages = []Stage{{Name: "renews " + l.Until.UTC().Format(time.RFC3339),
-		Title: fmt.Sprintf("%s: renews itself %s for %s", f.name(), f.soon(l.Until), amount), Lines: lines}}
+		Title: f.say("%s: renews itself %s for %s", f.name(), f.soon(l.Until), amount), Lines: lines}}
 	v.Facts = append(v.Facts, guard.Fact{Name: "renews", Value: f.stamp(l.Until) + " for " + amount, Source: l.Source, At: f.Observed.Seen})
 	return Outcome{Verdicts: []Verdict{v}}
 }
@@ -54,18 +53,18 @@ func (f Facts) aheadEnds(rule guard.Rule) Ending {
 	case o == nil:
 		return Ending{Quiet: true}
 	case o.Gone != nil:
-		return Ending{Quiet: o.Gone.How == guard.ByRelease, Why: "It is gone: " + howWord(o.Gone.How) + "."}
+		return Ending{Quiet: o.Gone.How == guard.ByRelease, Why: f.say("It is gone: %s.", f.howWord(o.Gone.How))}
 	}
 	l, end := o.Resource.Lump, o.Resource.PlatformEnds.At
 	switch {
 	case rule == guard.RuleProviderReclaim && end.IsZero():
-		return Ending{Why: "The provider does not delete it any more."}
+		return Ending{Why: f.say("The provider does not delete it any more.")}
 	case rule == guard.RuleProviderReclaim:
-		return Ending{Why: fmt.Sprintf("The provider deletes it at %s now.", f.stamp(end))}
+		return Ending{Why: f.say("The provider deletes it at %s now.", f.stamp(end))}
 	case l.Renews != guard.Yes:
-		return Ending{Why: "It does not renew itself any more."}
+		return Ending{Why: f.say("It does not renew itself any more.")}
 	}
-	return Ending{Why: fmt.Sprintf("It is paid until %s now.", f.stamp(l.Until))}
+	return Ending{Why: f.say("It is paid until %s now.", f.stamp(l.Until))}
 }
 
 // paidUntil is until when a thing is paid ahead, where nothing bills beside that: until
@@ -85,18 +84,21 @@ func (f Facts) paidUntil() time.Time {
 // it, for that gives nothing back; what would be paid again is released in time for that.
 func (f Facts) overPaid(r Rules, d guard.Deadline, until time.Time) Outcome {
 	var out Outcome
-	ends := "It is not paid for again by itself."
-	if renews := f.Observed.Resource.Lump.Renews; renews != guard.No {
-		word := "would be paid for again"
-		if renews == guard.Unknown {
-			word = "may be paid for again"
-		}
-		ends = fmt.Sprintf("At %s it %s, over its cap.", f.stamp(until), word)
-		out = limit{rule: guard.RuleBudgetExceeded, cause: guard.CauseBudget, at: until, due: until.Add(-d.Lead), stood: d.Stood,
-			coming: "it " + word + ", over its cap", reached: "its cap is exceeded"}.judge(r, f)
+	again := limit{rule: guard.RuleBudgetExceeded, cause: guard.CauseBudget, at: until, due: until.Add(-d.Lead), stood: d.Stood,
+		reached: f.say("its cap is exceeded")}
+	ends := f.say("It is not paid for again by itself.")
+	switch f.Observed.Resource.Lump.Renews {
+	case guard.Yes:
+		ends = f.say("At %s it would be paid for again, over its cap.", f.stamp(until))
+		again.coming = f.say("it would be paid for again, over its cap")
+		out = again.judge(r, f)
+	case guard.Unknown:
+		ends = f.say("At %s it may be paid for again, over its cap.", f.stamp(until))
+		again.coming = f.say("it may be paid for again, over its cap")
+		out = again.judge(r, f)
 	}
-	stage := Stage{Name: "paid ahead", Title: fmt.Sprintf("%s: its cap of %s is exceeded, and it cannot stop paying until %s", f.name(), f.Lease.Budget.Round(), f.stamp(until)),
-		Lines: append(f.costLines(), "It is paid ahead: a release gives nothing back, so guard does not release it for that.", ends)}
+	stage := Stage{Name: "paid ahead", Title: f.say("%s: its cap of %s is exceeded, and it cannot stop paying until %s", f.name(), f.Lease.Budget.Round(), f.stamp(until)),
+		Lines: append(f.costLines(), f.say("It is paid ahead: a release gives nothing back, so guard does not release it for that."), ends)}
 	if len(out.Verdicts) == 0 {
 		v := f.verdict(guard.RuleBudgetExceeded, latest(d.Limit, f.Lease.RegisteredAt))
 		out.Verdicts, out.Next = []Verdict{v}, earliest(out.Next, until)

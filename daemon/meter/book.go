@@ -91,14 +91,15 @@ func (r *run) refresh(v *store.View) ([]string, error) {
 	observed, known := v.Observed.Changed(b.seen)
 	leases, alsoKnown := v.Leases.Changed(b.seen)
 	sent, knownToo := v.Egress.Changed(b.seen)
-	if !known || !alsoKnown || !knownToo {
+	billed, allKnown := v.Bills.Changed(b.seen)
+	if !known || !alsoKnown || !knownToo || !allKnown {
 		return r.everything(v)
 	}
 	longer, err := r.ended.update(v)
 	if err != nil {
 		return nil, err
 	}
-	fold := slices.Concat(observed, sent)
+	fold := slices.Concat(observed, sent, billed)
 	for key := range b.doubtful {
 		fold = append(fold, key)
 	}

@@ -103,7 +103,11 @@ func (r *run) changes(v *store.View, key string) (s share, changes bool, err err
 	if s, err = r.share(v, o, m); err != nil || len(o.Pending) > 0 {
 		return s, len(o.Pending) > 0, err
 	}
-	in, ok := r.input(o, m, s)
+	b, _, err := v.Bills.Get(key)
+	if err != nil {
+		return s, false, err
+	}
+	in, ok := r.input(o, m, s, b)
 	if !ok {
 		return s, false, nil
 	}
@@ -123,7 +127,11 @@ func (r *run) fold(tx *store.Tx, key string, m guard.Metered, s share) error {
 	if err != nil || !ok {
 		return err
 	}
-	in, ok := r.input(o, m, s)
+	b, _, err := tx.Bills.Get(key)
+	if err != nil {
+		return err
+	}
+	in, ok := r.input(o, m, s, b)
 	if !ok {
 		return nil
 	}
@@ -154,13 +162,13 @@ func (r *run) fold(tx *store.Tx, key string, m guard.Metered, s share) error {
 
 // input gathers what Fold judges; false for an account that is not configured,
 // whose adapter alone knows how it bills.
-func (r *run) input(o guard.Observed, m guard.Metered, s share) (spend.Input, bool) {
+func (r *run) input(o guard.Observed, m guard.Metered, s share, b guard.Bill) (spend.Input, bool) {
 	a, ok := r.account(o.Resource.ID.Account)
 	if !ok {
 		return spend.Input{}, false
 	}
 	return spend.Input{Observed: o, Metered: m, Lease: s.lease.ID, Since: s.since, Taken: s.taken,
-		Price: s.lease.Price, Truths: a.Provider.Truths(), Poll: a.Poll, Read: r.read(o), At: r.at.Wall, Over: r.rules.PriceChanged.Over}, true
+		Price: s.lease.Price, Bill: b, Truths: a.Provider.Truths(), Poll: a.Poll, Read: r.read(o), At: r.at.Wall, Over: r.rules.PriceChanged.Over}, true
 }
 
 // read is when a resource was last read and was as the ledger says: every
@@ -199,10 +207,11 @@ func entry(o guard.Observed, lease string, now time.Time, e spend.Event) guard.J
 		spend.EventPriceChanged:   fmt.Sprintf("%s: its price changed from %s to %s at %s; a second reading has to confirm it", id, e.From, e.To, at),
 		spend.EventPriceConfirmed: fmt.Sprintf("%s: a second reading confirms its price of %s", id, e.To),
 		spend.EventCorrected:      fmt.Sprintf("%s: spend corrected: the price of %s was read once and not again; it counts at %s as before", id, e.From, e.To),
-		spend.EventUnitMismatch:   fmt.Sprintf("%s: a price of %s is reported since %s, too far from %s to be believed; the old one stays in force until a person states the price", id, e.To, at, e.From),
+		spend.EventUnitMismatch:   fmt.Sprintf("%s: a price of %s is reported since %s, too far from %s to be believed; the old one stays in force until a person states the price, or the provider's own bill confirms it", id, e.To, at, e.From),
 		spend.EventUnitMatch:      fmt.Sprintf("%s: the reported price is %s again", id, e.To),
 		spend.EventPriceMissing:   fmt.Sprintf("%s: no price is reported any more since %s; the last one, %s, stays in force", id, at, e.From),
 		spend.EventPriced:         fmt.Sprintf("%s: its price is known now: %s; what ran before counts at it too", id, e.To),
+		spend.EventBilled:         fmt.Sprintf("%s: the provider's own bill confirms %s; it counts at it since it was reported, and not at %s", id, e.To, e.From),
 		spend.EventStated:         fmt.Sprintf("%s: it counts at the price that a person stated: %s", id, e.To),
 	}[e.Kind]
 	return guard.JournalEntry{At: now, Who: "guard", Verb: string(e.Kind), Subject: id.String(), Lease: lease, Text: text}

@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -17,11 +18,14 @@ const (
 	billedFor    = 72 * time.Hour
 	// settled is how long after its end a line of the bill may still grow.
 	settled = 3 * time.Hour
+	// mostUnseen is how many of what is billed and not known are named.
+	mostUnseen = 10
 )
 
 // charges reads the provider's own bill, now and then, and keeps what it came to for each
-// thing that is known: beside what guard counts, and never in place of it. That it cannot
-// be read is no error of the poll.
+// thing that is known: beside what guard counts, and never in place of it. What it names and
+// nobody has seen is kept with the account. That it cannot be read is written down, and is
+// no error of the poll.
 func (r *round) charges(ctx context.Context) error {
 	l := r.l
 	if l.account.Biller == nil || r.at.Before(l.chargesAt) {
@@ -38,7 +42,11 @@ func (r *round) charges(ctx context.Context) error {
 	}
 	if err != nil {
 		l.log.Warn("the bill cannot be read", "error", err)
-		return nil
+		return r.billed(ctx, func(b *guard.BillStatus) {
+			if b.Error = clip(err.Error()); b.Failing.IsZero() {
+				b.Failing = plain(r.at.Wall)
+			}
+		})
 	}
 	by := map[string][]guard.Charge{}
 	for _, c := range lines {
@@ -46,11 +54,7 @@ func (r *round) charges(ctx context.Context) error {
 			by[c.Resource.Key()] = append(by[c.Resource.Key()], c)
 		}
 	}
-	keys := make([]string, 0, len(by))
-	for key := range by {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
+	keys := slices.Sorted(maps.Keys(by))
 	err = l.ledger.UpdateEach(ctx, len(keys), func(tx *store.Tx, i int) error {
 		o, known, err := tx.Observed.Get(keys[i])
 		if err != nil || !known {
@@ -71,8 +75,107 @@ func (r *round) charges(ctx context.Context) error {
 		now.Read = plain(r.at.Wall)
 		return tx.Bills.Put(guard.Bill{Resource: o.Resource.ID, Last: now, Before: b.Last})
 	})
-	l.kick("decide")
-	return wrap("write down what "+l.account.Name+" bills", err)
+	if err != nil {
+		return wrap("write down what "+l.account.Name+" bills", err)
+	}
+	l.kick("meter")
+	unseen, err := r.unseen(ctx, by)
+	if err != nil {
+		return wrap("read what "+l.account.Name+" bills and is not known", err)
+	}
+	return r.billed(ctx, func(b *guard.BillStatus) { *b = unseen.after(*b, plain(r.at.Wall)) })
+}
+
+// billed writes down how well the bill is read.
+func (r *round) billed(ctx context.Context, change func(*guard.BillStatus)) error {
+	err := r.l.ledger.Update(ctx, func(tx *store.Tx) error {
+		a, _, err := tx.Accounts.Get(r.l.account.Name)
+		if err != nil {
+			return err
+		}
+		a = r.l.stamp(a)
+		change(&a.Bill)
+		return tx.Accounts.Put(a)
+	})
+	r.l.kick("decide")
+	return wrap("write down how the bill of "+r.l.account.Name+" is read", err)
+}
+
+// strangers are the lines of a bill for what the ledger has never had, a thing each.
+type strangers [][]guard.Charge
+
+// unseen finds them. A machine that is part of a thing is known with it.
+func (r *round) unseen(ctx context.Context, by map[string][]guard.Charge) (strangers, error) {
+	unknown := map[string]bool{}
+	err := r.l.ledger.View(ctx, func(v *store.View) error {
+		for key := range by {
+			_, known, err := v.Observed.Get(key)
+			if err != nil {
+				return err
+			}
+			if !known {
+				unknown[key] = true
+			}
+		}
+		if len(unknown) == 0 {
+			return nil
+		}
+		for o, err := range v.Observed.All(r.l.account.Name + "/" + string(guard.Instance) + "/") {
+			if err != nil {
+				return err
+			}
+			for _, id := range o.Resource.Nodes {
+				delete(unknown, guard.ResourceID{Account: r.l.account.Name, Kind: guard.Instance, ID: id}.Key())
+			}
+		}
+		return nil
+	})
+	var out strangers
+	for _, key := range slices.Sorted(maps.Keys(unknown)) {
+		out = append(out, by[key])
+	}
+	return out, err
+}
+
+// after is a status after a reading: what is billed from before the first one may have
+// ended before guard ever looked.
+func (s strangers) after(was guard.BillStatus, now time.Time) guard.BillStatus {
+	b := guard.BillStatus{Since: was.Since, Read: now}
+	if b.Since.IsZero() {
+		b.Since = now
+	}
+	sums := map[string]guard.Money{}
+	for _, lines := range s {
+		counts := false
+		for _, c := range lines {
+			if c.From.Before(b.Since) || !c.Amount.IsPositive() {
+				continue
+			}
+			sum, ok := sums[c.Amount.Currency()]
+			if !ok {
+				sum = guard.ZeroMoney(c.Amount.Currency())
+			}
+			if more, err := sum.Add(c.Amount); err == nil {
+				sums[c.Amount.Currency()], counts = more, true
+			}
+		}
+		if !counts {
+			continue
+		}
+		if b.Count++; b.Count <= mostUnseen {
+			b.Unseen = append(b.Unseen, lines[0].Resource)
+		}
+	}
+	for _, currency := range slices.Sorted(maps.Keys(sums)) {
+		b.Sum = append(b.Sum, sums[currency])
+	}
+	if b.Count > 0 {
+		b.Found = now
+		if was.Count > 0 {
+			b.Found = was.Found
+		}
+	}
+	return b
 }
 
 // sum is what lines come to. Since a price is reported that is not believed, only what is

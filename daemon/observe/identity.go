@@ -3,8 +3,10 @@ package observe
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"guard"
+	"guard/policy"
 	"guard/policy/presence"
 	"guard/store"
 )
@@ -126,7 +128,8 @@ func (l *Loop) mismatched(ctx context.Context, at guard.Instant, s *snapshot, id
 		}
 		told := a.Mismatch == id.ID
 		a = l.stamp(a)
-		a.Mismatch, a.Twin, a.Polled = id.ID, twin, at.Wall
+		a.Outages = policy.Recovered(a.Outages, a.Failing, at.Wall) // whoever's they are, it answers
+		a.Mismatch, a.Twin, a.Polled, a.Failing, a.Error = id.ID, twin, at.Wall, time.Time{}, ""
 		if err := tx.Accounts.Put(a); err != nil || told {
 			return err
 		}

@@ -19,8 +19,13 @@ func TestIdentityStrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.kicks = nil
+	b.put(func(tx *store.Tx) error { // it did not answer before that
+		a := b.status()
+		a.Failing, a.Error = b.now.Wall.Add(-time.Hour), "no route"
+		return tx.Accounts.Put(a)
+	})
 	b.until(20 * time.Minute)
-	if a := b.status(); a.Mismatch != "acct-2" || a.Identity.ID != "acct-1" {
+	if a := b.status(); a.Mismatch != "acct-2" || a.Identity.ID != "acct-1" || !a.Failing.IsZero() || a.Error != "" || len(a.Outages) != 1 {
 		t.Errorf("got %+v", a)
 	}
 	b.wantVerbs("lab", "account_mismatch") // once

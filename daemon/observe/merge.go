@@ -140,7 +140,7 @@ func resourceEqual(a, b guard.Resource) bool {
 		maps.Equal(a.Tags, b.Tags) && a.TagsUntold == b.TagsUntold && a.SizeGB == b.SizeGB &&
 		rateEqual(a.Rate, b.Rate) && rateEqual(a.StoppedRate, b.StoppedRate) && lumpEqual(a.Lump, b.Lump) && egressEqual(a.Egress, b.Egress) && a.Bills == b.Bills && a.StopSaves == b.StopSaves &&
 		a.PlatformEnds.At.Equal(b.PlatformEnds.At) && a.PlatformEnds.Why == b.PlatformEnds.Why &&
-		a.Parent == b.Parent && slices.Equal(a.Children, b.Children) && a.Source == b.Source && slices.Equal(a.UsedBy, b.UsedBy) && a.UsesUntold == b.UsesUntold && a.Group == b.Group &&
+		a.Parent == b.Parent && slices.Equal(a.Children, b.Children) && slices.Equal(a.Nodes, b.Nodes) && a.Source == b.Source && slices.Equal(a.UsedBy, b.UsedBy) && a.UsesUntold == b.UsesUntold && a.Group == b.Group &&
 		a.ReleaseProtected == b.ReleaseProtected && a.StopProtected == b.StopProtected
 }
 

@@ -409,6 +409,8 @@ func (r *round) read(ctx context.Context, ids []guard.ResourceID) error {
 		id, err := r.l.account.Provider.Identity(ctx)
 		if err != nil || id.ID != r.identity {
 			identity = "" // whoever that was, it was not us
+		} else if err := r.vouch(ctx, id, looks); err != nil {
+			return r.l.failed(ctx, r.at, r.s, err)
 		}
 	}
 	return r.look(ctx, func() {
