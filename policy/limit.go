@@ -240,7 +240,7 @@ func (l limit) tell(r Rules, f Facts, due time.Time, action guard.Action, why st
 	case f.Mode != guard.Enforce:
 		lines = append(lines, f.say("The account is in observe mode: guard will not %s it.", f.verb(action)))
 	case p.On:
-		lines = append(lines, f.say("%s; guard does not touch it and tells people every hour once the %s is reached.", Upper(p.Why), f.limitWord(l.cause)))
+		lines = append(lines, f.say("%s; guard does not touch it and tells people every hour once the %s is reached.", f.upper(p.Why), f.limitWord(l.cause)))
 	case action == guard.ActRelease:
 		lines = append(lines, f.Erases()...)
 	case action == guard.ActStop:

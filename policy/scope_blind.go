@@ -21,17 +21,17 @@ func scopeBlind(_ Rules, f Facts) Outcome {
 		lasts, again := t.told(f, s.Failing)
 		out.Next = earliest(out.Next, earliest(next, again))
 		if t.on() {
-			inTurns.add(name, t.since(), f.say("%s failed %d times since %s.", Upper(name), len(t.row), f.stamp(t.since())), t.facts(f, name)...)
+			inTurns.add(name, t.since(), f.say("%s failed %d times since %s.", f.upper(name), len(t.row), f.stamp(t.since())), t.facts(f, name)...)
 		}
 		if t.back {
-			back.add(name, t.since(), f.say("%s could not be seen from %s to %s.", Upper(name), f.stamp(t.row[0].From), f.stamp(t.row[0].Until)))
+			back.add(name, t.since(), f.say("%s could not be seen from %s to %s.", f.upper(name), f.stamp(t.row[0].From), f.stamp(t.row[0].Until)))
 		}
 		if lasts {
 			value := f.say("never seen; %s", f.kept(s.Error))
 			if !s.Complete.IsZero() {
 				value = f.say("last seen %s; %s", f.stamp(s.Complete), f.kept(s.Error))
 			}
-			blind.add(name, s.Failing, f.say("%s: %s.", Upper(name), value), guard.Fact{Name: name, Value: value, Source: "provider", At: s.Failing})
+			blind.add(name, s.Failing, f.say("%s: %s.", f.upper(name), value), guard.Fact{Name: name, Value: value, Source: "provider", At: s.Failing})
 		}
 	}
 	if len(blind.names)+len(inTurns.names) == 0 {

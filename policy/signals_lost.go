@@ -23,7 +23,7 @@ func signalsLost(r Rules, f Facts) Outcome {
 	}
 	v := f.verdict(guard.RuleSignalsLost, a.Lost.Since)
 	v.Wastes = guard.Money{}
-	lines := []string{f.say("%s. The last that told whether it works was of %s (%s).", Upper(f.kept(a.Lost.Why)), f.stamp(a.At), f.orNone(a.Source)),
+	lines := []string{f.say("%s. The last that told whether it works was of %s (%s).", f.upper(f.kept(a.Lost.Why)), f.stamp(a.At), f.orNone(a.Source)),
 		f.say("Until there are signals again, nobody sees whether it works: %s say nothing of it, and nothing is stopped by them.", f.blindRules(r))}
 	lines = append(lines, f.window()...)
 	v.Stages = []Stage{{Name: "lost", Title: f.say("%s: its signals are lost since %s: %s", f.name(), f.stamp(a.Lost.Since), f.kept(a.Lost.Why)),

@@ -57,7 +57,7 @@ func (f Facts) duration(d time.Duration) string {
 }
 
 // sentence makes a phrase one.
-func (f Facts) sentence(phrase string) string { return f.say("%s.", Upper(phrase)) }
+func (f Facts) sentence(phrase string) string { return f.say("%s.", f.upper(phrase)) }
 
 // entitled is a title: the subject, and what is to be said of it.
 func (f Facts) entitled(what string) string { return f.say("%s: %s", f.name(), what) }
@@ -176,6 +176,14 @@ func (f Facts) orNone(s string) string {
 		return f.say("not told")
 	}
 	return s
+}
+
+// upper makes text begin a sentence, where that is seen.
+func (f Facts) upper(s string) string {
+	if f.Lang == guard.Chinese {
+		return s
+	}
+	return Upper(s)
 }
 
 // Upper makes text begin a sentence.

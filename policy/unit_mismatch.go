@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"fmt"
-
 	"guard"
 )
 
@@ -15,10 +13,10 @@ func unitMismatch(r Rules, f Facts) Outcome {
 	}
 	v := f.verdict(guard.RuleUnitMismatch, f.Metered.OddSince)
 	v.Urgent = true
-	v.Stages = []Stage{{Name: "odd", Title: fmt.Sprintf("%s: the provider now reports %s, far from what it was", f.name(), perHour(*odd)),
+	v.Stages = []Stage{{Name: "odd", Title: f.say("%s: the provider now reports %s, far from what it was", f.name(), f.perHour(*odd)),
 		Lines: []string{
-			"guard does not believe it and goes on counting the old price.",
-			fmt.Sprintf("If it is right: guard register %s --price AMOUNT/h states the whole machine's price.", f.Resource()),
+			f.say("guard does not believe it and goes on counting the old price."),
+			f.say("If it is right: guard register %s --price AMOUNT/h states the whole machine's price.", f.Resource()),
 		}}}
 	if bill := f.oddBill(r); bill != "" {
 		v.Stages = append(v.Stages, Stage{Name: "billed", Title: v.Stages[0].Title, Lines: append([]string{bill}, v.Stages[0].Lines...)})

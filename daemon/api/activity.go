@@ -53,7 +53,7 @@ func (s *server) sampled(id guard.ResourceID, now time.Time, out *wire.Activity)
 		return
 	}
 	if a, ok := s.Signals.Activity(id); ok {
-		out.Lines = a.Lines(now, s.Location())
+		out.Lines = a.Lines(now, s.Location(), guard.English)
 	}
 	if s.Signals.Failing != nil {
 		out.Failing = s.Signals.Failing(id)

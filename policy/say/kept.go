@@ -11,7 +11,7 @@ import (
 )
 
 // verb is one verb of a format, with the index of its argument where it has one.
-var verb = regexp.MustCompile(`%(?:\[(\d+)\])?[-+# 0]*[\d.]*([a-zA-Z%])`)
+var verb = regexp.MustCompile(`%[-+# 0]*[\d.]*(?:\[(\d+)\])?([a-zA-Z%])`)
 
 // template is a kept phrase that is recognised by its English form.
 type template struct {
@@ -84,6 +84,9 @@ func Kept(lang guard.Lang, text string) string {
 		}
 	}
 	if best.english == nil {
+		if parts := strings.Split(text, ", "); len(parts) > 1 {
+			return several(lang, text, parts)
+		}
 		return span(lang, text)
 	}
 	n := 0
@@ -101,4 +104,14 @@ func Kept(lang guard.Lang, text string) string {
 		}
 		return Kept(lang, args[n-1])
 	})
+}
+
+// several puts phrases that stand in a row into a language, where each of them is one.
+func several(lang guard.Lang, text string, parts []string) string {
+	for i, p := range parts {
+		if parts[i] = Kept(lang, p); parts[i] == p {
+			return text
+		}
+	}
+	return strings.Join(parts, In(lang, ", "))
 }

@@ -12,7 +12,7 @@ var chineseIdle = map[string]string{
 
 	// Why it is not judged, or not stopped.
 	"the newest sample that tells something is of %s, and they should come each %s": "最新的有效采样来自 %s，而采样间隔应为 %s",
-	"only %.0f %% of the time since %s was seen, and %.0f %% must be":               "自 %[2]s 起只观测到 %[1].0f %% 的时间，至少需要 %[3].0f %%",
+	"only %.0f %% of the time since %s was seen, and %.0f %% must be":               "自 %[2]s 起只观测到 %.0[1]f %% 的时间，至少需要 %.0[3]f %%",
 	"what is loaded on it has changed at %s (%s now)":                               "加载的内容已于 %s 变化（现为：%s）",
 	"%s, so guard only tells": "%s，因此 guard 仅通知",
 	"low confidence: single readings %s apart prove nothing, so guard only tells": "可信度低：间隔 %s 的单次读数不足为凭，因此 guard 仅通知",

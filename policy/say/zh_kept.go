@@ -57,14 +57,14 @@ var chineseKept = map[string]string{
 	"the provider's own protection is on":                     "云厂商的释放保护已开启",
 	"no reason is told":                                       "未告知原因",
 	"guard acts nowhere until somebody says guard resume: %s": "guard 已暂停一切执行，直到有人运行 guard resume：%s",
-	"guard's machine was started anew, and no provider's own time says yet that it is so late; it is due at %s":                       "guard 所在机器已重启，尚无云厂商的时间能确认已到点；应于 %s 执行",
+
 	"its deadline has stood since %s only, not for the grace of %s before it was due, and too many such releases came within an hour": "其截止时间自 %s 起才确定，未满执行前 %s 的宽限期，且一小时内此类释放过多",
 
 	// Why everything gets fresh notice, and why guard is paused.
-	"the configuration was changed":                                                         "配置已变更",
-	"the account was switched from observe to enforce":                                      "账号已由观察模式切换为执行模式",
-	"the time that guard went by was put back":                                              "guard 采用的时间曾被调慢",
-	"guard was away or asleep since %s":                                                     "guard 自 %s 起离线或休眠",
+	"the configuration was changed":                    "配置已变更",
+	"the account was switched from observe to enforce": "账号已由观察模式切换为执行模式",
+	"the time that guard went by was put back":         "guard 采用的时间曾被调慢",
+
 	"its ledger was restored from %s":                                                       "其账本由 %s 恢复",
 	"its ledger was restored from %s, whose last entry is of %s":                            "其账本由 %s 恢复，最后一条记录来自 %s",
 	"its ledger woke up on another machine (%s, before it was %s) at %s":                    "其账本于 %[3]s 在另一台机器上启动（%[1]s，之前是 %[2]s）",
@@ -72,7 +72,7 @@ var chineseKept = map[string]string{
 
 	// How a thing went, and its proof.
 	"released by guard": "已由 guard 释放", "taken back by the provider": "已被云厂商收回", "ended by the platform": "被平台结束", "ended by somebody else": "由他人结束",
-	"terminal state": "云厂商显示已终止", "absence only": "仅凭不再出现", "confirmed by %s": "由 %s 确认", "seen stopped": "确认已停止",
+	"terminal state": "云厂商显示已终止", "absence only": "仅凭不再出现", "seen stopped": "确认已停止",
 
 	// What has no known price.
 	"%s: no known price since %s": "%s：自 %s 起价格未知", "%s: bills in %s since %s": "%[1]s：自 %[3]s 起以 %[2]s 计费",
@@ -114,8 +114,11 @@ var chineseKept = map[string]string{
 
 // chineseComposed are kept phrases that are made of several texts, or by another package.
 var chineseComposed = map[string]string{
-	"its time is up (%s)": "登记已到期（%s）", "its cap of %s is reached (%s)": "达到预算上限 %s（%s）", "its ceiling of %s is reached (%s)": "达到管理员上限 %s（%s）",
-	"its cap is exceeded (%s)":                                           "预算上限已超出（%s）",
+	"confirmed by %s": "由 %s 确认",
+	"guard's machine was started anew, and no provider's own time says yet that it is so late; it is due at %s": "guard 所在机器已重启，尚无云厂商的时间能确认已到点；应于 %s 执行",
+	"guard was away or asleep since %s": "guard 自 %s 起离线或休眠",
+	"its time is up (%s)":               "登记已到期（%s）", "its cap of %s is reached (%s)": "达到预算上限 %s（%s）", "its ceiling of %s is reached (%s)": "达到管理员上限 %s（%s）",
+	"its cap is exceeded (%s)":                                           "已超出预算上限（%s）",
 	"idle since %s, with nothing loaded":                                 "自 %s 起空闲，未加载任何内容",
 	"idle since %s, with something loaded":                               "自 %s 起空闲，已加载内容但未运行",
 	"idle since %s, and nobody tells what is loaded":                     "自 %s 起空闲，无法得知加载了什么",

@@ -36,14 +36,6 @@ var chineseLimits = map[string]string{
 	"The cap is reached at %s; guard does nothing about it: %s.":                                       "预算上限将于 %s 达到；guard 不会处理：%s。",
 	"The cap is reached at %s; guard will %s it at %s to land under it.":                               "预算上限将于 %[1]s 达到；guard 将于 %[3]s %[2]s该资源，以免超出。",
 	"It is paid ahead, until %s: a release gives nothing back, so guard does not release it for that.": "已预付至 %s：释放不退款，guard 不会因此释放。",
-	"It is paid ahead: a release gives nothing back, so guard does not release it for that.":           "已预付：释放不退款，guard 不会因此释放。",
-	"%s: its cap of %s is exceeded, and it cannot stop paying until %s":                                "%[1]s：预算上限 %[2]s 已超出，且在 %[3]s 之前无法停止付费",
-	"It is not paid for again by itself.":                                                              "到期后不会自动续费。",
-	"At %s it would be paid for again, over its cap.":                                                  "将于 %s 再次扣费，超出预算上限。",
-	"At %s it may be paid for again, over its cap.":                                                    "可能于 %s 再次扣费，超出预算上限。",
-	"it would be paid for again, over its cap":                                                         "将再次扣费，超出预算上限",
-	"it may be paid for again, over its cap":                                                           "可能再次扣费，超出预算上限",
-	"its cap is exceeded":                                                                              "预算上限已超出",
 
 	// Ceilings.
 	"%s: it bills in %s, and there is no ceiling in that currency":                                      "%s：以 %s 计费，但没有该币种的管理员上限",
