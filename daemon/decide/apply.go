@@ -76,11 +76,7 @@ func (l *Loop) compare(ctx context.Context, x *index, m moment) ([]job, error) {
 				bookings = append(bookings, job{subjects: []judged{{s, k}}, booking: true})
 			}
 			if c.empty() {
-				edits, err := l.edits(w.src, s, m.now, func() present { return l.after(f, open, c) })
-				if err != nil {
-					return err
-				}
-				if len(edits) > 0 {
+				if edits := l.edits(w.src, s, m.now, func() present { return l.after(f, open, c) }); len(edits) > 0 {
 					jobs = append(jobs, job{subjects: []judged{{s, k}}})
 				}
 				if out.Booking == nil {
@@ -283,18 +279,12 @@ func (l *Loop) apply(ctx context.Context, jobs []job, m moment) error {
 			if err := l.write(tx, c); err != nil {
 				return err
 			}
-			edits, err := l.edits(src, s.subject, m.now, func() present { return l.after(f, open, c) })
-			if err != nil {
-				return err
-			}
-			if len(edits) > 0 {
+			for _, m := range l.edits(src, s.subject, m.now, func() present { return l.after(f, open, c) }) {
 				kicks["notify"] = true
-			}
-			if edited[i] = append(edited[i], edits...); len(edits) == 0 {
-				continue
-			}
-			if err := putEdits(tx, edits); err != nil {
-				return err
+				edited[i] = append(edited[i], m)
+				if err := tx.Outbox.Put(m); err != nil { // in the place of one that still waits
+					return err
+				}
 			}
 		}
 		if len(shared) == 0 {

@@ -134,32 +134,34 @@ func keys(offers []guard.Offer) string {
 // edits brings the cards of a subject's threads up to date: where they show another state
 // than there is, and once in a while for the amounts of what is not gone. What a process
 // finds at first counts as shown. They change nothing that anybody was told.
-func (l *Loop) edits(src source, s *subject, now time.Time, is func() present) ([]guard.Message, error) {
-	if !s.resource() || len(l.Audience) == 0 {
-		return nil, nil
+func (l *Loop) edits(src source, s *subject, now time.Time, is func() present) []guard.Message {
+	if !s.resource() {
+		return nil
 	}
 	known := l.shown.of(s.key)
-	if known == nil && now.Sub(s.threadless).Abs() < ticks {
-		return nil, nil
+	if known == nil {
+		if now.Sub(s.threadless).Abs() < ticks {
+			return nil
+		}
+		// Nearly all subjects have none.
+		threads := func(a guard.Audience) bool { return thread(src, a.Channel, s.key) != "" }
+		if !slices.ContainsFunc(l.Audience, threads) {
+			s.threadless = now
+			return nil
+		}
 	}
 	p := is()
 	if p.card == nil {
-		return nil, nil
+		return nil
 	}
 	var out []guard.Message
-	found := false
 	for _, a := range l.Audience {
 		was, ok := known[a.Channel]
-		if ok && !outdated(was, p, now) {
+		if ok && !outdated(was, p, now) || thread(src, a.Channel, s.key) == "" {
 			continue
 		}
-		var thread string
-		if _, err := src.value(store.ThreadName(a.Channel, s.key), &thread); err != nil {
-			return nil, fmt.Errorf("look for the thread of %s: %w", s.key, err)
-		}
-		found = found || thread != ""
 		switch gone := p.card.State == guard.StateGone; {
-		case thread == "", !ok && gone && now.Sub(p.Observed.Gone.ProvenAt) >= lately:
+		case !ok && gone && now.Sub(p.Observed.Gone.ProvenAt) >= lately:
 		case !ok && !gone:
 			l.shown.first(s.key, a.Channel, shown{*p.card, keys(p.offers), now})
 		default:
@@ -167,10 +169,17 @@ func (l *Loop) edits(src source, s *subject, now time.Time, is func() present) (
 				About: []guard.ResourceID{p.Resource()}, CreatedAt: now, Card: p.card, Offers: p.offers, Edit: true})
 		}
 	}
-	if s.threadless = now; found {
-		s.threadless = time.Time{}
+	return out
+}
+
+// thread is where a channel's messages about a resource go; "" where none was posted there,
+// or that cannot be read: whoever posts next reports it.
+func thread(src source, channel, key string) string {
+	var thread string
+	if _, err := src.value(store.ThreadName(channel, key), &thread); err != nil {
+		return ""
 	}
-	return out, nil
+	return thread
 }
 
 // outdated reports whether people are to see p in the place of what they were shown.
@@ -182,16 +191,6 @@ func outdated(was shown, p present, now time.Time) bool {
 		return false
 	}
 	return policy.Ticked(was.card, *p.card)
-}
-
-// putEdits writes edits: each takes the place of one that still waits.
-func putEdits(tx *store.Tx, edits []guard.Message) error {
-	for _, m := range edits {
-		if err := tx.Outbox.Put(m); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // cards are what this process knows of what first posts show, by thread and channel. They
