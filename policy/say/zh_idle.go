@@ -15,7 +15,7 @@ var chineseIdle = map[string]string{
 	"only %.0f %% of the time since %s was seen, and %.0f %% must be":               "自 %[2]s 起只观测到 %.0[1]f %% 的时间，至少需要 %.0[3]f %%",
 	"what is loaded on it has changed at %s (%s now)":                               "加载的内容已于 %s 变化（现为：%s）",
 	"%s, so guard only tells": "%s，因此 guard 仅通知",
-	"low confidence: single readings %s apart prove nothing, so guard only tells": "可信度低：间隔 %s 的单次读数不足为凭，因此 guard 仅通知",
+	"low confidence: single readings %s apart prove nothing, so guard only tells": "可信度低：间隔 %s的单次读数不足为凭，因此 guard 仅通知",
 
 	// Below the title.
 	"Wasted: %s per hour.":                                          "浪费：每小时 %s。",

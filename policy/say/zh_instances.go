@@ -52,8 +52,8 @@ var chineseInstances = map[string]string{
 	"Spent until then: %s.":                    "此前已花费：%s。",
 
 	// Provisioning.
-	"%s: provisioning for more than %s while billing, at a price that is not known":  "%s：创建超过 %s 仍未完成且已计费，价格未知",
-	"%s: provisioning for more than %s while billing, at %s per hour":                "%s：创建超过 %s 仍未完成且已计费，每小时 %s",
+	"%s: provisioning for more than %s while billing, at a price that is not known":  "%s：创建超过 %s仍未完成且已计费，价格未知",
+	"%s: provisioning for more than %s while billing, at %s per hour":                "%s：创建超过 %s仍未完成且已计费，每小时 %s",
 	"It counts to its budget from the provider's start, whether it comes up or not.": "无论能否创建成功，均自云厂商开始计费时起计入预算。",
 	"It is so since %s. To end it: guard release %s":                                 "该情况自 %s 起存在。释放：guard release %s",
 

@@ -58,7 +58,7 @@ var chineseKept = map[string]string{
 	"no reason is told":                                       "未告知原因",
 	"guard acts nowhere until somebody says guard resume: %s": "guard 已暂停一切执行，直到有人运行 guard resume：%s",
 
-	"its deadline has stood since %s only, not for the grace of %s before it was due, and too many such releases came within an hour": "其截止时间自 %s 起才确定，未满执行前 %s 的宽限期，且一小时内此类释放过多",
+	"its deadline has stood since %s only, not for the grace of %s before it was due, and too many such releases came within an hour": "其截止时间自 %s 起才确定，未满执行前 %s的宽限期，且一小时内此类释放过多",
 
 	// Why everything gets fresh notice, and why guard is paused.
 	"the configuration was changed":                    "配置已变更",
@@ -105,15 +105,16 @@ var chineseKept = map[string]string{
 	"cpu %.1f cores": "CPU %.1f 核",
 	"low confidence: nobody tells of its CPU, network and disk, so a download or a build would go unseen": "可信度低：没有 CPU、网络和磁盘数据，看不到下载或编译",
 	"low confidence: somebody is logged in, and nobody tells when they last typed":                        "可信度低：有人登录，但不知最近何时输入",
-	"low confidence: one instant each %s misses what is between":                                          "可信度低：每 %s 一次瞬时读数，会漏掉其间的活动",
-	"low confidence: work came after pauses of %s, and single instants may miss it":                       "可信度低：工作曾在停顿 %s 后恢复，瞬时读数可能漏掉",
-	"low confidence: one instant each %s misses bursts, until %d of them were quiet (%s)":                 "可信度低：每 %s 一次瞬时读数会漏掉突发，需连续 %d 次空闲（%s）",
+	"low confidence: one instant each %s misses what is between":                                          "可信度低：每 %s一次瞬时读数，会漏掉其间的活动",
+	"low confidence: work came after pauses of %s, and single instants may miss it":                       "可信度低：工作曾在停顿 %s后恢复，瞬时读数可能漏掉",
+	"low confidence: one instant each %s misses bursts, until %d of them were quiet (%s)":                 "可信度低：每 %s一次瞬时读数会漏掉突发，需连续 %d 次空闲（%s）",
 	"empty": "未加载", "resident": "已加载未运行", "blind": "看不到进程", "instant": "瞬时值", "average": "平均值", "summary": "汇总值",
 	"cpu": "CPU", "net": "网络", "disk": "磁盘", "processes": "进程", "memory": "显存", "power": "功耗",
 }
 
 // chineseComposed are kept phrases that are made of several texts, or by another package.
 var chineseComposed = map[string]string{
+	"stop": "停止", "release": "释放", "alert": "仅通知",
 	"confirmed by %s": "由 %s 确认",
 	"guard's machine was started anew, and no provider's own time says yet that it is so late; it is due at %s": "guard 所在机器已重启，尚无云厂商的时间能确认已到点；应于 %s 执行",
 	"guard was away or asleep since %s": "guard 自 %s 起离线或休眠",
