@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"guard/daemon/wire"
 )
@@ -21,6 +22,21 @@ func TestStatusNamesSomeOfWhatStandsAndBills(t *testing.T) {
 		}
 		if lines != min(n, mostStopped+1) || !strings.Contains(out.String(), want) {
 			t.Errorf("%d: %d lines, and not %q:\n%s", n, lines, want, &out)
+		}
+	}
+}
+
+func TestStatusTellsWhatWaits(t *testing.T) {
+	now := time.Date(2026, 3, 6, 23, 0, 0, 0, time.UTC)
+	in := func(d time.Duration) *time.Time { x := now.Add(d); return &x }
+	for want, c := range map[string]wire.Channel{
+		"slack": {Name: "slack", Dropped: 2},
+		"slack (3 held until Sat 08:00, 1 post to bring up to date)": {Name: "slack", Undelivered: 3, Held: 3, HeldUntil: in(9 * time.Hour), Edits: 1},
+		"slack (4 to deliver, 2 of them urgent, the oldest of 1h ago, next try in 5m, 1 held until Sat 08:00, 2 never told, for newer ones, pager is told in its place)": {Name: "slack", Undelivered: 5, Urgent: 2, Held: 1, HeldUntil: in(9 * time.Hour), Oldest: in(-time.Hour), NextTry: in(5 * time.Minute), Dropped: 2, StandIn: "pager"},
+	} {
+		a := &app{}
+		if got := a.tells(wire.Status{Now: now, Channels: []string{"slack"}, Delivery: []wire.Channel{c}}); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }
