@@ -85,7 +85,7 @@ func chargeMismatch(r Rules, f Facts) Outcome {
 	v.Wastes = guard.Money{}
 	lines := []string{f.billLine(now)}
 	if g := f.Observed.Gone; g != nil && now.billed.To.After(g.At) {
-		lines = append(lines, f.say("It is gone since %s (%s): what is billed after that is the provider's to explain.", f.stamp(g.At), g.Proof))
+		lines = append(lines, f.say("It is gone since %s (%s): what is billed after that is the provider's to explain.", f.stamp(g.At), f.kept(g.Proof)))
 	}
 	if unit := f.perUnit(r, now); unit != "" {
 		lines = append(lines, unit)
@@ -140,11 +140,11 @@ func (f Facts) perUnit(r Rules, c comparison) string {
 		as   comparison
 		text string
 	}{
-		{comparison{c.billed, times(c.ours)}, "That is %d times as much, once for each of its GPUs: guard may take the price of one for the machine's."},
-		{comparison{guard.Billed{Amount: times(c.billed.Amount)}, c.ours}, "That is one part in %d, as many as it has GPUs: guard may take the machine's price for that of one."},
+		{comparison{c.billed, times(c.ours)}, f.say("That is %d times as much, once for each of its GPUs: guard may take the price of one for the machine's.", n)},
+		{comparison{guard.Billed{Amount: times(c.billed.Amount)}, c.ours}, f.say("That is one part in %d, as many as it has GPUs: guard may take the machine's price for that of one.", n)},
 	} {
 		if !guess.as.differs(max(r.ChargeMismatch.Over, 2)) {
-			return f.say(guess.text, n)
+			return guess.text
 		}
 	}
 	return ""

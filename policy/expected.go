@@ -149,7 +149,7 @@ func (f Facts) seen(s Stray, how string) *Booking {
 	if !l.ExpiresAt.IsZero() {
 		title = f.say("%s (%s): it is here; registered until %s", r.ID, f.orNone(l.Purpose), f.stamp(l.ExpiresAt))
 	}
-	return &Booking{Lease: l, Verb: "seen", Text: fmt.Sprintf("%s is what %s registered ahead, by %s", r.ID, orNone(l.Owner), how),
+	return &Booking{Lease: l, Verb: "seen", Text: fmt.Sprintf("%s is what %s registered ahead, by %s", r.ID, f.orNone(l.Owner), how),
 		Say: &Stage{Name: "seen", Title: title,
 			Lines: []string{f.say("It is known by %s. Owner: %s.", f.knownBy(how), f.orNone(l.Owner))}}}
 }

@@ -75,7 +75,7 @@ func (f Facts) absent() []guard.Fact {
 func (f Facts) limitLines(r Rules) []string {
 	if f.Lease == nil && f.InstanceLease != nil {
 		return []string{fmt.Sprintf("It counts to what %s registered for %s, as far as it was on %s then.",
-			orNone(f.InstanceLease.Owner), orNone(f.InstanceLease.Purpose), f.Observed.Instance)}
+			f.orNone(f.InstanceLease.Owner), f.orNone(f.InstanceLease.Purpose), f.Observed.Instance)}
 	}
 	if f.Lease == nil {
 		return []string{"Nobody registered it, so no limit applies."}
@@ -83,8 +83,8 @@ func (f Facts) limitLines(r Rules) []string {
 	if !f.Lease.Status.Open() {
 		return []string{fmt.Sprintf("Its lease has ended (%s) at %s.", f.Lease.Status, f.stamp(f.Lease.EndedAt))}
 	}
-	lines := []string{fmt.Sprintf("Registered by %s at %s for %s; at a limit: %s; grace %s.", orNone(f.Lease.Owner), f.stamp(f.Lease.RegisteredAt),
-		orNone(f.Lease.Purpose), f.Lease.OnLimit, span(f.grace(r)))}
+	lines := []string{fmt.Sprintf("Registered by %s at %s for %s; at a limit: %s; grace %s.", f.orNone(f.Lease.Owner), f.stamp(f.Lease.RegisteredAt),
+		f.orNone(f.Lease.Purpose), f.Lease.OnLimit, span(f.grace(r)))}
 	if end := f.Lease.ExpiresAt; !end.IsZero() {
 		when := "in " + span(end.Sub(f.At))
 		if end.Before(f.At) {

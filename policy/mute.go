@@ -87,7 +87,7 @@ func (f Facts) muteLines() []string {
 		case m.Kind == guard.Veto:
 			lines = append(lines, f.sentence(f.vetoWord(m)))
 		case m.Kind == guard.Snooze:
-			lines = append(lines, fmt.Sprintf("It is snoozed until %s by %s: only what is urgent is told, and each release.", f.stamp(m.Until), orNone(m.By)))
+			lines = append(lines, fmt.Sprintf("It is snoozed until %s by %s: only what is urgent is told, and each release.", f.stamp(m.Until), f.orNone(m.By)))
 		}
 	}
 	return lines

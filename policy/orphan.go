@@ -194,8 +194,8 @@ func (l left) facts(f Facts, conf Orphan, due time.Time) []guard.Fact {
 		facts = append(facts, guard.Fact{Name: "survived", Value: l.survived, Source: "provider", At: f.Observed.Seen})
 	}
 	c := f.claim()
-	facts = append(facts, guard.Fact{Name: "purpose", Value: orNone(f.purpose(c)), Source: "ledger", At: f.At},
-		guard.Fact{Name: "owner", Value: orNone(f.owner(c)), Source: "ledger", At: f.At})
+	facts = append(facts, guard.Fact{Name: "purpose", Value: f.orNone(f.purpose(c)), Source: "ledger", At: f.At},
+		guard.Fact{Name: "owner", Value: f.orNone(f.owner(c)), Source: "ledger", At: f.At})
 	if l.made != "" {
 		facts = append(facts, guard.Fact{Name: madeBy, Value: f.in(guard.English).made(), Source: "provider", At: f.Observed.Seen})
 	}

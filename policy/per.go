@@ -80,7 +80,7 @@ func (m Match) blind(f Facts) string {
 	for _, k := range slices.Sorted(maps.Keys(m.Tags)) {
 		want = append(want, k+"="+m.Tags[k])
 	}
-	return fmt.Sprintf("it is for %s only, and the provider tells no tags", list(want))
+	return fmt.Sprintf("it is for %s only, and the provider tells no tags", f.list(want))
 }
 
 func anyLike(patterns []string, s string) bool {

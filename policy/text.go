@@ -266,10 +266,3 @@ func (f Facts) limitFacts(r Rules, l limit, due time.Time) []guard.Fact {
 	}
 	return facts
 }
-
-// list and orNone are for texts that are in English only.
-func list(names []string) string { return say.List(guard.English, names, 10) }
-
-func orNone(s string) string { return Facts{}.orNone(s) }
-
-func howWord(h guard.How) string { return Facts{}.howWord(h) }

@@ -7,7 +7,7 @@ var chineseLimits = map[string]string{
 	// Titles.
 	"%s at %s":                            "%s（%s）",
 	"%s since %s":                         "%s（自 %s 起）",
-	"%s (observe mode: guard only tells)": "%s（观察模式：guard 仅通知）",
+	"%s (observe mode: guard only tells)": "%s；观察模式，guard 仅通知",
 	"%s, but it is protected":             "%s，但已受保护",
 	"guard will %s it at %s: %s":          "guard 将于 %[2]s %[1]s该资源：%[3]s",
 	"%s: would %s now: %s":                "%s：此刻本应%s：%s",
