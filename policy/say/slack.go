@@ -3,8 +3,8 @@ package say
 // chineseSlack is what the Slack channel says itself: the card, the buttons, the times.
 var chineseSlack = map[string]string{
 	// Joints.
-	", ":                            "、",
-	"%s guard show tells all of it": "%s 完整内容见 guard show", "(no title)": "（无标题）",
+	", ":                           "、",
+	"… guard show tells all of it": "… 完整内容见 guard show", "(no title)": "（无标题）",
 
 	// Times and lengths.
 	"today %s": "今天 %s", "tomorrow %s": "明天 %s", "yesterday %s": "昨天 %s",

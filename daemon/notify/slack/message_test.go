@@ -224,3 +224,19 @@ func TestHostile(t *testing.T) {
 		}
 	}
 }
+
+// TestCut: what is cut says so, and where all of it is.
+func TestCut(t *testing.T) {
+	m := notifytest.Message("slack", "one")
+	m.Lines = slices.Repeat([]string{strings.Repeat("<模型>", 100)}, 20)
+	for l, want := range map[guard.Lang]string{guard.English: "… guard show tells all of it", guard.Chinese: "… 完整内容见 guard show"} {
+		m.Lang = l
+		c, far := staffed(t, l)
+		if _, err := c.Post(ctxAt(t, 0), m, ""); err != nil {
+			t.Fatal(err)
+		}
+		if got := far.Stored()[0].Blocks; !strings.HasSuffix(got, want) || c.Fits(m) {
+			t.Errorf("%s: it ends with %q, and fits: %t", l, got[len(got)-100:], c.Fits(m))
+		}
+	}
+}

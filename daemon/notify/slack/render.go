@@ -85,7 +85,7 @@ func (v view) render(m guard.Message) rendered {
 		lines = lines[n:]
 	}
 	if !r.whole {
-		r.blocks = append(r.blocks, api.NewSectionBlock(plainText(say.In(m.Lang, "%s guard show tells all of it", cutMark)), nil, nil))
+		r.blocks = append(r.blocks, api.NewSectionBlock(plainText(say.In(m.Lang, "… guard show tells all of it")), nil, nil))
 	}
 	if known != "" {
 		r.blocks = append(r.blocks, api.NewSectionBlock(&api.TextBlockObject{Type: api.MarkdownType, Text: known, Verbatim: true}, nil, nil))

@@ -10,7 +10,8 @@ import (
 	"guard"
 )
 
-const cutMark = "… (cut)"
+// cutMark is what a text ends with that was cut.
+const cutMark = "…"
 
 // size is how much of Slack's limits a text takes. Slack does not say what it counts:
 // UTF-16 units are the most that a character can be.
