@@ -15,6 +15,7 @@ import (
 	"guard/daemon/api"
 	"guard/daemon/keep"
 	"guard/daemon/notify"
+	"guard/daemon/report"
 	"guard/daemon/signals"
 	"guard/daemon/wire"
 	"guard/policy"
@@ -51,6 +52,8 @@ type Options struct {
 	// Spool is the folder of registrations that were kept while nobody answered; "":
 	// there is none.
 	Spool string
+	// Beat returns what sends a heartbeat to an address (report.Beat); nil: none is sent.
+	Beat func(to guard.Secret) func(ctx context.Context) error
 	// Boot tells this boot of the machine from others (see Boot).
 	Boot string
 	// Machine tells this machine from others (see ThisMachine); zero: nothing does.
@@ -76,6 +79,7 @@ type Daemon struct {
 	signals *signals.Book
 	spool   *api.Spool // nil where nothing is kept while the daemon is away
 	term    string     // of this start
+	started time.Time
 }
 
 // New checks that the configured accounts fit together and with the ledger, and
@@ -94,7 +98,8 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 		d.spool = api.NewSpool(d.asked(), o.Spool)
 	}
 	at := d.now()
-	if err := d.wake(ctx, at); err != nil {
+	d.started = at.Wall
+	if err := errors.Join(d.wake(ctx, at), report.Return(ctx, o.Ledger, o.Boot, at)); err != nil {
 		return nil, err
 	}
 	g, err := d.build(guard.WithInstant(ctx, at), o.Config, true)
@@ -139,6 +144,7 @@ func (d *Daemon) asked() api.Options {
 			g := d.gen.Load()
 			return Delivery(v, d.now().Wall, g.config.Notify.Quiet.Ends, g.channelNames()...)
 		},
+		Report:  d.report,
 		Examine: d.examine,
 		Storage: o.Storage,
 		Health:  d.health,
@@ -175,6 +181,9 @@ func (d *Daemon) Scheduler() *Scheduler { return d.sched }
 // Run drives the loops until ctx ends, and returns when the last run is over.
 func (d *Daemon) Run(ctx context.Context) {
 	d.sched.Run(ctx, d.o.Now, d.o.Wait)
+	if err := report.Stopped(context.WithoutCancel(ctx), d.o.Ledger, d.now()); err != nil {
+		d.o.Log.Warn("that guard was stopped is not on record", "error", err.Error())
+	}
 }
 
 func (d *Daemon) reload(ctx context.Context) (*generation, error) {
@@ -228,13 +237,18 @@ func (d *Daemon) health(at guard.Instant) wire.Health {
 		}
 		if !s.Next.IsZero() && !s.Running {
 			l.Next = &s.Next.Wall
-			l.Stale = at.Sub(s.Next) > late
 		}
-		if s.Running {
-			l.Stale = at.Sub(s.Since) > max(late, s.Patience)
-		}
+		l.Stale = s.stale(at)
 		h.OK = h.OK && !l.Stale
 		h.Loops = append(h.Loops, l)
 	}
 	return h
+}
+
+// stale reports whether the loop should have run, or ended its run, and has not.
+func (s LoopStatus) stale(at guard.Instant) bool {
+	if s.Running {
+		return at.Sub(s.Since) > max(late, s.Patience)
+	}
+	return !s.Next.IsZero() && at.Sub(s.Next) > late
 }

@@ -29,7 +29,7 @@ import (
 
 // Options is what the API works with. Functions are asked anew at each request,
 // so that a reload needs no new handler. All of them but Doubt, Channels, Delivery,
-// Storage, Examine, Backup, Version and Log must be there.
+// Storage, Report, Examine, Backup, Version and Log must be there.
 type Options struct {
 	Ledger *store.Ledger
 	// Account is the configured account of a name.
@@ -53,6 +53,8 @@ type Options struct {
 	// Examine looks at everything that guard stands on, in calls to providers and
 	// channels too; nil: nobody asks.
 	Examine func(ctx context.Context, at guard.Instant, s wire.Status) wire.Diagnosis
+	// Report is the digest as of now, in a language; nil: there is none.
+	Report func(ctx context.Context, at guard.Instant, lang guard.Lang) (wire.Report, error)
 	// Why gives the facts behind what guard decides about a resource, and the
 	// reasoning in lines (decide).
 	Why func(ctx context.Context, at guard.Instant, id guard.ResourceID) ([]guard.Fact, []string, error)
@@ -147,6 +149,7 @@ func New(o Options) http.Handler {
 	get(s, guard.Viewer, "show", "Everything about one resource", s.show)
 	get(s, guard.Viewer, "why", "What guard decides about one resource, and why", s.why)
 	get(s, guard.Viewer, "findings", "What is wrong", s.findings)
+	get(s, guard.Viewer, "report", "How yesterday was, and how things stand: the digest as of now", s.report)
 	get(s, guard.Viewer, "egress", "What is sent and received, and what that costs", s.traffic)
 	get(s, guard.Viewer, "egress/show", "The traffic of one resource", s.trafficOf)
 	get(s, guard.Viewer, "egress/estimate", "What it would cost to send something", s.estimate)
