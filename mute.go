@@ -2,13 +2,14 @@ package guard
 
 import "time"
 
-// Mute is a person's word that quiets guard about one resource, until a time. A
-// ceiling does not heed it.
+// Mute is a person's word about one resource, until a time: it keeps a rule from acting,
+// messages back, or others from being called. A ceiling does not heed it.
 type Mute struct {
 	// Subject is ACCOUNT/ID.
 	Subject string   `json:"subject"`
 	Kind    MuteKind `json:"kind"`
-	// Rule is what a veto is against; "" for a snooze, which is about every message.
+	// Rule is what a veto is against; "" for a snooze, which is about every message, and
+	// for a word that somebody sees to it.
 	Rule   Rule      `json:"rule,omitzero"`
 	Until  time.Time `json:"until"`
 	By     string    `json:"by"`
@@ -23,6 +24,9 @@ type MuteKind string
 const (
 	Veto   MuteKind = "veto"   // the rule does nothing on that resource
 	Snooze MuteKind = "snooze" // nothing is said about it that is not urgent
+	// Ack says that somebody sees to what is wrong with it since before Since: nobody
+	// else is called for that. It quiets and puts off nothing.
+	Ack MuteKind = "ack"
 )
 
 // Key identifies a mute: one of a kind, a subject and a rule.

@@ -15,6 +15,7 @@ import (
 	"guard/daemon/api"
 	"guard/daemon/keep"
 	"guard/daemon/notify"
+	"guard/daemon/people"
 	"guard/daemon/report"
 	"guard/daemon/signals"
 	"guard/daemon/wire"
@@ -37,6 +38,9 @@ type Options struct {
 	Factories map[string]Factory
 	// Channels makes the channels of a configuration. It posts nothing.
 	Channels func(*configs.Config) ([]notify.Channel, error)
+	// Clicks makes what takes people's clicks in a configuration's channel; nil, or nil
+	// of it: nobody does.
+	Clicks func(*configs.Config) (Clicks, error)
 	// File is what can be done with the ledger's file; empty where there is none.
 	File keep.File
 	// Storage tells of the ledger's file and its backups; nil where there is no file.
@@ -78,7 +82,9 @@ type Daemon struct {
 	keep    *keep.Loop
 	signals *signals.Book
 	spool   *api.Spool // nil where nothing is kept while the daemon is away
-	term    string     // of this start
+	people  *people.People
+	adopted chan struct{} // told of each new generation
+	term    string        // of this start
 	started time.Time
 }
 
@@ -86,7 +92,7 @@ type Daemon struct {
 // wires the loops. It reads each account's identity; an account that cannot be
 // reached is watched all the same, two with one identity are refused.
 func New(ctx context.Context, o Options) (*Daemon, error) {
-	d := &Daemon{o: o}
+	d := &Daemon{o: o, adopted: make(chan struct{}, 1)}
 	var err error
 	if d.time, err = keepTime(ctx, o.Ledger, o.Boot, o.Now(), d.accountNames); err != nil {
 		return nil, err
@@ -112,7 +118,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	if err := errors.Join(d.adopt(ctx, g, at), d.tellPause(ctx, at)); err != nil {
 		return nil, err
 	}
-	d.api = api.New(d.asked())
+	d.api, d.people = api.New(d.asked()), d.newPeople()
 	return d, nil
 }
 
@@ -178,8 +184,12 @@ func (d *Daemon) Handler() http.Handler { return d.api }
 // Scheduler drives the daemon's loops; the simulation drives it by hand.
 func (d *Daemon) Scheduler() *Scheduler { return d.sched }
 
-// Run drives the loops until ctx ends, and returns when the last run is over.
+// Run drives the loops and takes clicks until ctx ends, and returns when the last run is
+// over and the last click answered.
 func (d *Daemon) Run(ctx context.Context) {
+	var rims sync.WaitGroup
+	defer rims.Wait()
+	rims.Go(func() { d.takeClicks(ctx) })
 	d.sched.Run(ctx, d.o.Now, d.o.Wait)
 	if err := report.Stopped(context.WithoutCancel(ctx), d.o.Ledger, d.now()); err != nil {
 		d.o.Log.Warn("that guard was stopped is not on record", "error", err.Error())
@@ -217,6 +227,10 @@ func (d *Daemon) adopt(ctx context.Context, g *generation, at guard.Instant) err
 		d.gen.Store(old)
 		return err
 	}
+	select {
+	case d.adopted <- struct{}{}:
+	default: // it was told, and has not looked yet
+	}
 	return nil
 }
 
@@ -240,6 +254,9 @@ func (d *Daemon) health(at guard.Instant) wire.Health {
 		}
 		l.Stale = s.stale(at)
 		h.OK = h.OK && !l.Stale
+		h.Loops = append(h.Loops, l)
+	}
+	if l, ok := d.clickLoop(); ok {
 		h.Loops = append(h.Loops, l)
 	}
 	return h

@@ -32,6 +32,7 @@ type generation struct {
 	config   *configs.Config
 	accounts []*providers.Account
 	channels []notify.Channel
+	clicks   Clicks // nil: there are no buttons
 	// missing are accounts that the ledger needs and the configuration lacks.
 	missing  []string
 	sources  []signals.Source
@@ -97,6 +98,9 @@ func (d *Daemon) build(ctx context.Context, c *configs.Config, starting bool) (*
 		return nil, err
 	}
 	if g.channels, err = d.o.Channels(c); err != nil {
+		return nil, err
+	}
+	if g.clicks, err = d.clicksOf(c); err != nil {
 		return nil, err
 	}
 	if d.o.Sources != nil {

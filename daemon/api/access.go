@@ -141,14 +141,18 @@ func signed(ctx context.Context, e guard.JournalEntry) guard.JournalEntry {
 	return callerOf(ctx).Sign(e)
 }
 
-// Sign puts the caller, and the token that they showed, into an entry of the journal.
+// Sign puts the caller, and what is known of them, into an entry of the journal.
 func (c Caller) Sign(e guard.JournalEntry) guard.JournalEntry {
 	e.Who = c.Name
+	if c.Token == "" && len(c.Data) == 0 {
+		return e
+	}
+	e.Data = maps.Clone(e.Data)
+	if e.Data == nil {
+		e.Data = map[string]string{}
+	}
+	maps.Copy(e.Data, c.Data)
 	if c.Token != "" {
-		e.Data = maps.Clone(e.Data)
-		if e.Data == nil {
-			e.Data = map[string]string{}
-		}
 		e.Data["token"] = c.Token
 	}
 	return e

@@ -134,6 +134,7 @@ func New(o Options) http.Handler {
 	post(s, guard.Viewer, "unveto", "End vetoes", s.unveto)
 	post(s, guard.Viewer, "snooze", "Say nothing that is not urgent about one resource, until a time", s.snooze)
 	post(s, guard.Viewer, "unsnooze", "End a snooze", s.unsnooze)
+	post(s, guard.Viewer, "ack", "Say that one sees to what is wrong with one resource", s.ack)
 	post(s, guard.Admin, "protect", "Keep guard from touching a resource", s.protect)
 	post(s, guard.Admin, "unprotect", "Let limits act again", s.unprotect)
 	post(s, guard.Viewer, "release", "Order the release of resources", s.release)

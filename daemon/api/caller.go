@@ -26,6 +26,11 @@ type Caller struct {
 	Scope string
 	// Token is the ID of the token that they showed; "": none.
 	Token string
+	// Data is what else is known of them; it stands in the journal with all that they do.
+	Data map[string]string
+	// Once makes a change one that is made once: a later request with the same text is
+	// refused with ErrConflict. "": every request counts.
+	Once string
 	// bucket is what their requests are counted under; "": they are not counted.
 	bucket string
 }

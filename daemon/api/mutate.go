@@ -143,6 +143,9 @@ func (s *server) put(ctx context.Context, tx *store.Tx, c *scene, e edit) error 
 	if err := c.stands(tx, e); err != nil {
 		return err
 	}
+	if err := s.once(ctx, tx, c.at); err != nil {
+		return err
+	}
 	if e.observed != nil {
 		if err := tx.Observed.Put(*e.observed); err != nil {
 			return err

@@ -13,14 +13,15 @@ import (
 )
 
 const (
-	// muteFor is how long a veto or a snooze lasts where nobody says, and longestMute
-	// how long at most.
+	// muteFor is how long a veto or a snooze lasts where nobody says, ackFor how long
+	// somebody sees to something, and longestMute how long each lasts at most.
 	muteFor     = 2 * time.Hour
+	ackFor      = 24 * time.Hour
 	longestMute = 7 * 24 * time.Hour
 )
 
 func (s *server) veto(ctx context.Context, at guard.Instant, in wire.MuteRequest) (wire.Changed, error) {
-	return s.mute(ctx, at, "veto", "vetoed", in, func(c *scene, until time.Time, out *wire.Changed) (guard.Mute, error) {
+	return s.mute(ctx, at, "veto", "vetoed", muteFor, in, func(c *scene, until time.Time, out *wire.Changed) (guard.Mute, error) {
 		if err := c.inTime("veto the release of"); err != nil {
 			return guard.Mute{}, err
 		}
@@ -45,8 +46,18 @@ func (s *server) snooze(ctx context.Context, at guard.Instant, in wire.MuteReque
 	if in.Rule != "" {
 		return wire.Changed{}, faultf(guard.ErrInvalid, "rule: a snooze is about every message; a veto is against a rule")
 	}
-	return s.mute(ctx, at, "snooze", "snoozed", in, func(*scene, time.Time, *wire.Changed) (guard.Mute, error) {
+	return s.mute(ctx, at, "snooze", "snoozed", muteFor, in, func(*scene, time.Time, *wire.Changed) (guard.Mute, error) {
 		return guard.Mute{Kind: guard.Snooze}, nil
+	})
+}
+
+// ack is a person's word that they see to it: nobody else is called meanwhile.
+func (s *server) ack(ctx context.Context, at guard.Instant, in wire.MuteRequest) (wire.Changed, error) {
+	if in.Rule != "" {
+		return wire.Changed{}, faultf(guard.ErrInvalid, "rule: who sees to a resource sees to all that is wrong with it")
+	}
+	return s.mute(ctx, at, "ack", "acknowledged", ackFor, in, func(*scene, time.Time, *wire.Changed) (guard.Mute, error) {
+		return guard.Mute{Kind: guard.Ack}, nil
 	})
 }
 
@@ -59,7 +70,8 @@ func (s *server) unsnooze(ctx context.Context, at guard.Instant, in wire.MuteReq
 }
 
 // mute runs a verb that quiets guard about one resource until a time.
-func (s *server) mute(ctx context.Context, at guard.Instant, verb, done string, in wire.MuteRequest, what func(*scene, time.Time, *wire.Changed) (guard.Mute, error)) (wire.Changed, error) {
+// usual is for how long where nobody says.
+func (s *server) mute(ctx context.Context, at guard.Instant, verb, done string, usual time.Duration, in wire.MuteRequest, what func(*scene, time.Time, *wire.Changed) (guard.Mute, error)) (wire.Changed, error) {
 	if in.For != "" && in.Until != "" {
 		return wire.Changed{}, faultf(guard.ErrInvalid, "for and until contradict each other: give one of them")
 	}
@@ -67,12 +79,16 @@ func (s *server) mute(ctx context.Context, at guard.Instant, verb, done string, 
 	if err != nil {
 		return wire.Changed{}, err
 	}
-	until, note, err := s.end(in.For, in.Until, muteFor, at)
+	until, note, err := s.end(in.For, in.Until, usual, at)
 	if err != nil {
 		return wire.Changed{}, err
 	}
 	if until.Sub(at.Wall) > longestMute {
-		return wire.Changed{}, faultf(guard.ErrInvalid, "a %s lasts at most 7 days, and %s is later than that", verb, s.stamp(until)).
+		one := "a " + verb
+		if verb == "ack" {
+			one = "an ack"
+		}
+		return wire.Changed{}, faultf(guard.ErrInvalid, "%s lasts at most 7 days, and %s is later than that", one, s.stamp(until)).
 			hinted("To keep it longer, extend its lease.")
 	}
 	return s.quiet(ctx, at, in.ID, verb, func(c *scene, out *wire.Changed) (func(*store.Tx) error, guard.JournalEntry, error) {

@@ -99,6 +99,11 @@ func (c *Client) Unsnooze(ctx context.Context, r wire.MuteRequest) (wire.Changed
 	return c.change(ctx, "/unsnooze", r)
 }
 
+// Ack says that the caller sees to what is wrong with one resource.
+func (c *Client) Ack(ctx context.Context, r wire.MuteRequest) (wire.Changed, error) {
+	return c.change(ctx, "/ack", r)
+}
+
 func (c *Client) change(ctx context.Context, path string, in any) (wire.Changed, error) {
 	return call[wire.Changed](ctx, c, http.MethodPost, path, nil, in)
 }

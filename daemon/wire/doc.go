@@ -107,23 +107,26 @@ type Item struct {
 	Type          string            `json:"type,omitempty"`
 	GPUs          int               `json:"gpus,omitempty"`
 	GPUModel      string            `json:"gpu_model,omitempty"`
-	Spot          bool              `json:"spot,omitempty"`
-	Protected     bool              `json:"protected,omitempty"`     // guard never touches it
-	ProtectedWhy  string            `json:"protected_why,omitempty"` // by whom, or by which tag
-	HeldUntil     *time.Time        `json:"held_until,omitempty"`
-	CreatedAt     *time.Time        `json:"created_at,omitempty"`
-	EndedAt       *time.Time        `json:"ended_at,omitempty"`
-	EndedHow      string            `json:"ended_how,omitempty"`
-	Instance      string            `json:"instance,omitempty"` // what a disk was attached to
-	Self          bool              `json:"self,omitempty"`     // guard runs on it
-	Foreign       bool              `json:"foreign,omitempty"`  // another guard's
+	// Nodes are the IDs of the machines that it is made of, where it is billed and ended as
+	// one.
+	Nodes        []string   `json:"nodes,omitempty"`
+	Spot         bool       `json:"spot,omitempty"`
+	Protected    bool       `json:"protected,omitempty"`     // guard never touches it
+	ProtectedWhy string     `json:"protected_why,omitempty"` // by whom, or by which tag
+	HeldUntil    *time.Time `json:"held_until,omitempty"`
+	CreatedAt    *time.Time `json:"created_at,omitempty"`
+	EndedAt      *time.Time `json:"ended_at,omitempty"`
+	EndedHow     string     `json:"ended_how,omitempty"`
+	Instance     string     `json:"instance,omitempty"` // what a disk was attached to
+	Self         bool       `json:"self,omitempty"`     // guard runs on it
+	Foreign      bool       `json:"foreign,omitempty"`  // another guard's
 	// Adopted: nobody registered it, guard did by the rule unregistered.adopt.
 	Adopted bool `json:"adopted,omitempty"`
 	// Activity is how hard an instance works; nil where nothing samples it.
 	Activity *Activity `json:"activity,omitempty"`
 	// Expect is set where the instance has not been seen yet; ID is then the lease's.
 	Expect *Expect `json:"expect,omitempty"`
-	// Mutes are the vetoes and the snooze in force.
+	// Mutes are the vetoes, the snooze and the ack in force.
 	Mutes []Mute `json:"mutes,omitempty"`
 }
 
@@ -136,9 +139,9 @@ type Expect struct {
 	Tag string `json:"tag"`
 }
 
-// Mute is a veto against a rule, or a snooze of messages.
+// Mute is a veto against a rule, a snooze of messages, or an ack: somebody sees to it.
 type Mute struct {
-	Kind   string    `json:"kind"` // veto or snooze
+	Kind   string    `json:"kind"` // veto, snooze or ack
 	Rule   string    `json:"rule,omitempty"`
 	Until  time.Time `json:"until"`
 	By     string    `json:"by"`

@@ -119,17 +119,17 @@ type IDRequest struct {
 	ID string `json:"id"`
 }
 
-// MuteRequest is the body of POST /v1/veto and /v1/snooze, and of what ends them.
+// MuteRequest is the body of POST /v1/veto, /v1/snooze and /v1/ack, and of what ends them.
 type MuteRequest struct {
 	ID string `json:"id"`
 	// Rule is what a veto is against; left out, the one whose release is coming.
 	Rule   string `json:"rule,omitempty"`
-	For    string `json:"for,omitempty"`   // a duration; 2h where neither is given
+	For    string `json:"for,omitempty"`   // a duration; 2h where neither is given, 24h of an ack
 	Until  string `json:"until,omitempty"` // a moment
 	Reason string `json:"reason,omitempty"`
 }
 
-// Changed is the answer to extend, hold, protect, veto, snooze and what ends them.
+// Changed is the answer to extend, hold, protect, veto, snooze, ack and what ends them.
 type Changed struct {
 	Now     time.Time `json:"now"`
 	Changes []Change  `json:"changes"`

@@ -147,7 +147,7 @@ Exit status:
 	f := root.PersistentFlags()
 	f.StringVar(&a.addr, "addr", "", "guardd's address, unix:PATH or https://HOST:PORT\n(default $GUARD_ADDR, then "+client.DefaultAddr+")")
 	f.StringVarP(&a.output, "output", "o", "table", "table or json")
-	root.AddCommand(a.register(), a.ls(), a.show(), a.why(), a.extend(), a.release(), a.hold(), a.unhold(), a.veto(), a.unveto(), a.snooze(), a.unsnooze(),
+	root.AddCommand(a.register(), a.ls(), a.show(), a.why(), a.extend(), a.release(), a.hold(), a.unhold(), a.veto(), a.unveto(), a.snooze(), a.unsnooze(), a.ack(),
 		a.protect(), a.unprotect(), a.enforce(), a.observe(), a.resume(), a.reload(), a.findings(), a.report(), a.egress(), a.log(), a.status(), a.doctor(), a.token(), a.spool(), a.agent(), a.run(), a.version())
 	return root
 }

@@ -59,7 +59,7 @@ func FuzzFlag(f *testing.F) {
 func FuzzArgs(f *testing.F) {
 	for _, s := range []string{
 		"", "ls", "ls -o json", "ls -o xml", "ls --tag", "ls --tag =", "ls extra", "lss", "show", "show lab/i-1", "show lab/", "show lab/i-1 lab/i-2", "why lab/i-1 -o json", "why /",
-		"register", "register self", "register --self lab/i-1", "register lab --expect", "register lab --expect --name x --within 1h", "register --expect", "register lab/i-1 --within 1h", "veto lab/i-1", "veto lab/i-1 expired --for 1h", "veto lab/i-1 x y", "unveto lab/i-1", "snooze lab/i-2 --until x", "unsnooze lab/i-2", "spool", "spool --drop x", "spool --deliver",
+		"register", "register self", "register --self lab/i-1", "register lab --expect", "register lab --expect --name x --within 1h", "register --expect", "register lab/i-1 --within 1h", "veto lab/i-1", "veto lab/i-1 expired --for 1h", "veto lab/i-1 x y", "unveto lab/i-1", "snooze lab/i-2 --until x", "unsnooze lab/i-2", "ack lab/i-2 --for 4h", "spool", "spool --drop x", "spool --deliver",
 		"register lab/i-1 --ttl", "register lab/i-1 --ttl=", "register lab/i-1 --ttl 1h --ttl 2h", "register lab/i-1 --tag a=1 --tag a=2", "register -- lab/i-1", "register lab/i-1 --colour red",
 		"extend lab/i-1", "extend lab/i-1 --by 1h --until x", "extend lab/i-1 --budget +", "hold lab/i-1 --for", "hold lab/i-1", "unhold lab/i-1", "protect lab/i-9", "unprotect x",
 		"release", "release lab/i-1", "release --all", "release --all --match a=b --yes", "release --yes lab/i-1 lab/nonsense", "release --dry-run lab/i-1 -o json", "findings --closed", "log --limit -1", "log --limit 99999999999999999999", "log lab/i-1 -o json",

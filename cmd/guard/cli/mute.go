@@ -78,6 +78,27 @@ func (a *app) unsnooze() *cobra.Command {
 	}
 }
 
+func (a *app) ack() *cobra.Command {
+	var r wire.MuteRequest
+	cmd := &cobra.Command{
+		Use:   "ack ACCOUNT/ID",
+		Short: "Say that you see to what is wrong with one resource",
+		Long: `Ack says that you see to what is wrong with one resource, for a day unless told
+otherwise and for seven days at most: nobody else is called for it meanwhile. It
+keeps back no message and puts nothing off: that is snooze, hold or veto. What
+goes wrong later calls people again.`,
+		Example:           "  guard ack research/i-0abc --reason \"asking the provider\"",
+		Args:              usageArgs(oneID),
+		ValidArgsFunction: a.complete(a.resources),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.muted(cmd, args, &r, "acknowledged", (*client.Client).Ack)
+		},
+	}
+	muteFlags(cmd, &r)
+	cmd.Flags().Lookup("for").Usage = "how long (default 24h)"
+	return cmd
+}
+
 func muteFlags(cmd *cobra.Command, r *wire.MuteRequest) {
 	cmd.Flags().StringVar(&r.For, "for", "", "how long (default 2h)")
 	cmd.Flags().StringVar(&r.Until, "until", "", "until when; instead of --for")

@@ -99,7 +99,7 @@ func (a *app) shown(s wire.Show) {
 		f.put("held", "until "+moment(s.Now, h.Until)+" by "+h.By+reason(h.Reason))
 	}
 	for _, m := range it.Mutes {
-		label := map[string]string{"veto": "vetoed", "snooze": "snoozed"}[m.Kind]
+		label := map[string]string{"veto": "vetoed", "snooze": "snoozed", "ack": "seen to"}[m.Kind]
 		f.put(label, strings.TrimSpace(prefixed("the rule ", m.Rule)+" until "+moment(s.Now, m.Until)+" by "+m.By+reason(m.Reason)))
 	}
 	f.put("timer", timer(s)...)
