@@ -105,7 +105,7 @@ func (l *life) channels(*configs.Config) ([]notify.Channel, error) {
 	}
 	out := []notify.Channel{
 		&recorder{notifylog.New(l.story.log), l},
-		&paced{recorder{s, l}, s},
+		&paced{recorder{s, l}, s, s},
 	}
 	if st := l.story.o.Stage; st != nil {
 		out = append(out, &recorder{st.Channel, l})
@@ -181,10 +181,11 @@ type recorder struct {
 	life *life
 }
 
-// paced is a recorder of a channel that bounds its posts.
+// paced is a recorder of a channel that bounds its posts, and edits them.
 type paced struct {
 	recorder
 	notify.Limited
+	notify.Editor
 }
 
 // Post implements notify.Channel.
