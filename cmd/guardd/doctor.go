@@ -174,6 +174,12 @@ func stopped(ctx context.Context, at guard.Instant, c *configs.Config, deep bool
 	for _, ch := range all {
 		p.Channels = append(p.Channels, ch)
 	}
+	buttons, err := clicks(newLog(os.Stderr))(c)
+	if err != nil {
+		own = append(own, wire.Section{Name: "people", Points: []wire.Point{doctor.Of(wire.PointFail, "mend notify: in the configuration", "%v", err)}})
+	} else if buttons != nil {
+		p.Channels = append(p.Channels, buttons)
+	}
 	ledger := readLedger(ctx, at, c, deep, &p)
 	d := doctor.Examine(ctx, at, p)
 	d.Sections = append(own, d.Sections...)

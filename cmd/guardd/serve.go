@@ -87,7 +87,7 @@ func serve(ctx context.Context, errOut io.Writer, file string) (err error) {
 	}()
 	d, err := daemon.New(ctx, daemon.Options{
 		Ledger: ledger, Samples: kept, Config: c, Load: func() (*configs.Config, error) { return load(file) },
-		Factories: factories, Sources: sources, Channels: channels(log), File: ledgerFile(backend), Storage: storage(backend, c.Backup),
+		Factories: factories, Sources: sources, Channels: channels(log), Clicks: clicks(log), File: ledgerFile(backend), Storage: storage(backend, c.Backup),
 		Beat:  func(to guard.Secret) func(context.Context) error { return report.Beat(to, nil) },
 		Spool: c.Listen.Unix + ".spool", // where guard leaves what cannot be delivered
 		Boot:  daemon.Boot(), Machine: daemon.ThisMachine(), Now: daemon.Now, Wait: daemon.Wait, Log: log, Version: version(),
