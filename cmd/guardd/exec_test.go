@@ -156,7 +156,12 @@ done
 			fresh := begin(t)
 			fresh.plug(account)
 			told(fresh)
-			s.until(45 * time.Minute)
+			s.until(22 * time.Minute) // one poll
+			status, err := s.client.Status(context.Background())
+			if err != nil || len(status.Accounts) != 1 || status.Accounts[0].State != "unreachable" || !strings.Contains(status.Accounts[0].Error, tt.want) {
+				t.Errorf("after one poll %+v, %v; want %q", status.Accounts, err, tt.want)
+			}
+			s.until(45 * time.Minute) // it lasts
 			told(s)
 			s.until(85 * time.Minute) // past its end
 			show, err := s.client.Show(context.Background(), "rack/m-1")

@@ -212,12 +212,7 @@ func leaves(t guard.Truths) string {
 func names(kinds []guard.Kind) string {
 	names := make([]string, len(kinds))
 	for i, kind := range kinds {
-		switch names[i] = string(kind) + "s"; kind {
-		case guard.Address:
-			names[i] = "addresses"
-		case guard.SpotRequest:
-			names[i] = "spot requests"
-		}
+		names[i] = kind.Plural()
 	}
 	return strings.Join(names, ", ")
 }

@@ -18,7 +18,7 @@ func (s *server) item(b *book, o guard.Observed, now time.Time) wire.Item {
 	it := wire.Item{
 		Account: r.ID.Account, ID: r.ID.ID, Kind: string(r.ID.Kind), Scope: r.ID.Scope, Name: r.Name,
 		State: string(r.State), RawState: r.RawState, Billing: r.Bills.String(), Release: "none",
-		Type: r.Type, GPUs: r.GPUs, GPUModel: r.GPUModel, Spot: r.Spot, CreatedAt: s.local(r.Created),
+		Type: r.Type, GPUs: r.GPUs, GPUModel: r.GPUModel, Nodes: r.Nodes, Spot: r.Spot, CreatedAt: s.local(r.Created),
 		Findings: []string{}, Foreign: policy.Foreign(r, s.Ledger.Deployment()) != "",
 	}
 	if o.Live() {

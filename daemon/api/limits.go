@@ -186,19 +186,12 @@ func (s *server) losses(b *book, o guard.Observed, acct *providers.Account, acti
 		if leaves := acct.Provider.Truths().DeleteLeaves; len(leaves) > 0 {
 			var kinds []string
 			for _, k := range leaves {
-				kinds = append(kinds, plural(k))
+				kinds = append(kinds, k.Plural())
 			}
 			survives = append(survives, "nothing that guard knows of ("+strings.Join(kinds, ", ")+" can be left behind here; guard looks for them afterwards)")
 		}
 	}
 	return erases, survives
-}
-
-func plural(k guard.Kind) string {
-	if k == guard.Address {
-		return "addresses"
-	}
-	return string(k) + "s"
 }
 
 func (s *server) child(b *book, id guard.ResourceID) string {

@@ -150,7 +150,7 @@ var (
 	}
 	releaseStates = strings.Fields("none planned noticed intended issued blocked released withdrawn")
 	blockReasons  = []string{string(guard.BlockPermission), string(guard.BlockProtected), string(guard.BlockAccount), string(guard.BlockProvider),
-		string(guard.BlockNotSame), string(guard.BlockSurprise), string(guard.BlockClock), string(guard.BlockUnreadable)}
+		string(guard.BlockNotSame), string(guard.BlockSurprise), string(guard.BlockClock), string(guard.BlockUnreadable), string(guard.BlockPerson)}
 	deadlineReasons = []string{string(guard.DeadlineExpiry), string(guard.DeadlineBudget), string(guard.DeadlineCeiling), string(guard.DeadlineIdle), string(guard.DeadlineEgress)}
 	laterReasons    = strings.Fields("team_budget off_hours")
 	hows            = []string{string(guard.ByRelease), string(guard.ByReclaim), string(guard.ByOutside), string(guard.ByPlatform)}

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 // reclaim|delete ID`, `mode observe|enforce`, `fault CALL STATUS` (or html), `trouble`
 // leaves a blocked release, `hang` makes the daemon silent, `away` ends it and `back`
 // starts it on the same socket, `metadata CLOUD ID` is a metadata service, `adopt ID` registers
-// it as guard would.
+// it as guard would, `node ID NODE` makes it a cluster with that node.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
@@ -77,6 +77,7 @@ func TestScripts(t *testing.T) {
 			"away":    command((*testDaemon).awayCommand),
 			"back":    command((*testDaemon).backCommand),
 			"adopt":   command((*testDaemon).adoptCommand),
+			"node":    command((*testDaemon).nodeCommand),
 			"metadata": func(ts *testscript.TestScript, _ bool, args []string) {
 				srv := httptest.NewServer(metadata(args[0], args[1]))
 				ts.Defer(srv.Close)
@@ -280,6 +281,17 @@ func (d *testDaemon) adoptCommand(args []string) error {
 		at := d.now().Wall
 		return tx.Leases.Put(guard.Lease{ID: "l-adopted", Resource: id, ResourceCreated: o.Resource.Created, Identity: o.Identity, Owner: "guard", Adopted: true,
 			RegisteredAt: at, ExpiresAt: at.Add(2 * time.Hour), OnLimit: guard.ActRelease, Grace: time.Minute, Status: guard.LeaseActive, UpdatedAt: at, UpdatedBy: "guard"})
+	})
+}
+
+func (d *testDaemon) nodeCommand(args []string) error {
+	return d.ledger.Update(context.Background(), func(tx *store.Tx) error {
+		o, _, err := tx.Observed.Get(d.cloud.ID(guard.Instance, args[0]).Key())
+		if err != nil {
+			return err
+		}
+		o.Resource.Nodes = append(o.Resource.Nodes, args[1])
+		return tx.Observed.Put(o)
 	})
 }
 

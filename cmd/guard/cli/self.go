@@ -55,7 +55,7 @@ func (a *app) whereabouts(cmd *cobra.Command, naming string) (string, error) {
 	}
 	var found, by []string
 	for _, it := range list.Items {
-		i := slices.IndexFunc(clues, func(c clue) bool { return c.id == it.ID })
+		i := slices.IndexFunc(clues, func(c clue) bool { return c.id == it.ID || slices.Contains(it.Nodes, c.id) })
 		if it.EndedAt == nil && it.Expect == nil && i >= 0 {
 			found, by = append(found, it.Account+"/"+it.ID), append(by, clues[i].from)
 		}
