@@ -159,7 +159,7 @@ func (d *Daemon) Resume(ctx context.Context, at guard.Instant, by api.Caller, ac
 		return d.ordered(tx, g, at, by.Sign(guard.JournalEntry{Verb: "resumed", Text: "paused since " + pause.Since.Format("2006-01-02 15:04 MST") + " because " + pause.Why,
 			Data: map[string]string{"accepted": strconv.Itoa(accept)}}),
 			func(lang guard.Lang) string {
-				return say.In(lang, "%s, by %s", policy.Upper(actsAgain(names, lang)), by.Name)
+				return say.In(lang, "%s, by %s", say.Upper(lang, actsAgain(names, lang)), by.Name)
 			})
 	})
 	if err != nil {

@@ -48,9 +48,11 @@ type world struct {
 type channel struct {
 	posts []guard.Message
 	down  bool
+	lang  guard.Lang
 }
 
-func (c *channel) Name() string { return "team" }
+func (c *channel) Name() string     { return "team" }
+func (c *channel) Lang() guard.Lang { return c.lang }
 func (c *channel) Post(_ context.Context, m guard.Message, _ string) (guard.Posted, error) {
 	if c.down {
 		return guard.Posted{}, fmt.Errorf("%w: the channel is down", guard.ErrUnavailable)

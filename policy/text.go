@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"guard"
 	"guard/policy/say"
@@ -179,20 +178,10 @@ func (f Facts) orNone(s string) string {
 }
 
 // upper makes text begin a sentence, where that is seen.
-func (f Facts) upper(s string) string {
-	if f.Lang == guard.Chinese {
-		return s
-	}
-	return Upper(s)
-}
+func (f Facts) upper(s string) string { return say.Upper(f.Lang, s) }
 
-// Upper makes text begin a sentence.
-func Upper(s string) string {
-	if s == "" || s[0] >= utf8.RuneSelf {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
-}
+// Upper makes an English text begin a sentence.
+func Upper(s string) string { return say.Upper(guard.English, s) }
 
 // Few names the first of many, at most so many.
 func Few(ids []string, most int) string { return say.List(guard.English, ids, most) }

@@ -123,7 +123,7 @@ func (l *Loop) disk(ctx context.Context, at guard.Instant, s Settings) error {
 			return l.over(tx, at, s, guard.RuleDiskFilling)
 		}
 		return l.found(tx, at, s, guard.Finding{Rule: guard.RuleDiskFilling, Since: at.Wall, Urgent: true}, func(lang guard.Lang) policy.Stage {
-			return policy.Stage{Title: policy.Upper(say.Kept(lang, trouble.Error()))}
+			return policy.Stage{Title: say.Upper(lang, say.Kept(lang, trouble.Error()))}
 		})
 	})
 }

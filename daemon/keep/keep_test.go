@@ -334,3 +334,40 @@ func TestRealBackup(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestToldInTwoLanguages: each channel hears of a failing backup and of its end in its own
+// language, and what the ledger keeps is English.
+func TestToldInTwoLanguages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.s.Audience = []guard.Audience{{Channel: "team"}, {Channel: "cn", Lang: guard.Chinese}}
+	w.run(time.Minute)
+	w.fails = errors.New("no room on the disk")
+	w.run(26 * time.Hour)
+	var titles []string
+	if err := w.ledger.View(t.Context(), func(v *store.View) error {
+		for m, err := range v.Outbox.All("") {
+			if err != nil {
+				return err
+			}
+			titles = append(titles, m.Channel+": "+m.Title)
+		}
+		f, open, err := v.Findings.Get(guard.Finding{Rule: guard.RuleBackupFailed}.Key())
+		if !open || f.Title != "The ledger cannot be backed up: no room on the disk" {
+			t.Errorf("kept as %q", f.Title)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.fails = nil
+	w.run(2 * time.Hour)
+	for _, want := range []string{"team: The ledger cannot be backed up: no room on the disk", "cn: 账本无法备份：no room on the disk"} {
+		if !slices.Contains(titles, want) {
+			t.Errorf("told %q, want %q", titles, want)
+		}
+	}
+	if told := w.told(); !slices.ContainsFunc(told, func(s string) bool { return strings.Contains(s, "已解除：账本无法备份：no room on the disk") }) {
+		t.Errorf("over: %q", told)
+	}
+}

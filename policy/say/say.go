@@ -11,6 +11,7 @@ import (
 	"maps"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"guard"
 )
@@ -65,6 +66,14 @@ func Span(lang guard.Lang, d time.Duration) string {
 		return strings.Join(parts, " ")
 	}
 	return strings.Join(parts, "")
+}
+
+// Upper makes a text begin a sentence, where a language shows that.
+func Upper(lang guard.Lang, text string) string {
+	if text == "" || text[0] >= utf8.RuneSelf || lang == guard.Chinese {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // List joins at most so many names.
