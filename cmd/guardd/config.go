@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
+	"time"
 
 	"guard"
 	"guard/configs"
@@ -12,6 +14,7 @@ import (
 	"guard/daemon/notify"
 	notifylog "guard/daemon/notify/log"
 	"guard/daemon/notify/slack"
+	"guard/daemon/notify/url"
 	"guard/providers"
 	"guard/providers/autodl"
 	"guard/providers/aws"
@@ -46,6 +49,10 @@ var (
 			prometheus.Kind:       configs.SectionOf(prometheus.Defaults()),
 			prometheus.ScrapeKind: configs.SectionOf(prometheus.ScrapeConfig{}),
 			ssh.Kind:              configs.SectionOf(ssh.Config{}),
+		},
+		Address: func(address guard.Secret) error {
+			_, err := url.New(url.Config{URL: address})
+			return err
 		},
 	}
 	factories = map[string]daemon.Factory{
@@ -103,20 +110,40 @@ func factory[C any](open func(ctx context.Context, a configs.Account, section C)
 	}
 }
 
-// channels makes the channels of a configuration: the log always, Slack where it
-// is configured.
+// channels makes the channels of a configuration: the log always, Slack and other services
+// where they are configured, in the order in which they stand in for each other.
 func channels(log *slog.Logger) func(*configs.Config) ([]notify.Channel, error) {
 	return func(c *configs.Config) ([]notify.Channel, error) {
 		out := []notify.Channel{notifylog.New(log)}
-		if c.Notify.Slack == nil {
-			return out, nil
+		if c.Notify.Slack != nil {
+			s, err := slack.New(inSlack(c.Notify.Slack, c.TimeZone))
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, s)
 		}
-		s, err := slack.New(slack.Config{Token: c.Notify.Slack.Token, Channel: c.Notify.Slack.Channel, Endpoint: c.Notify.Slack.Endpoint})
-		if err != nil {
-			return nil, err
+		for _, u := range c.Notify.URLs {
+			ch, err := url.New(url.Config{Name: u.Name, URL: u.URL, Lang: u.Lang, Fallback: u.Fallback})
+			if err != nil {
+				return nil, fmt.Errorf("notify.urls: %s: %w", u.Name, err)
+			}
+			out = append(out, ch)
 		}
-		return append(out, s), nil
+		return out, nil
 	}
+}
+
+// inSlack is how guard speaks in Slack. People are known by the names that leases give
+// them, and by their IDs; there are buttons where there is a token to answer clicks.
+func inSlack(s *configs.Slack, zone *time.Location) slack.Config {
+	users := map[string]string{}
+	for _, u := range slices.Concat(s.Users, s.Admins) {
+		users[u.ID] = u.ID
+		if u.Name != "" {
+			users[u.Name] = u.ID
+		}
+	}
+	return slack.Config{Token: s.Token, Channel: s.Channel, Users: users, Buttons: s.AppToken.IsSet(), Lang: s.Lang, Zone: zone, Endpoint: s.Endpoint}
 }
 
 // load reads and checks the configuration file.

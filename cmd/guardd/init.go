@@ -32,7 +32,8 @@ known to be right; an interrupt leaves nothing behind. No secret is printed or
 written: guard.yaml says where they are found.`,
 		Example: `  guardd init
   guardd init --yes --account research
-  guardd init --yes --register i-0abc="lora 70b,24h,200USD,2.50USD/h" --slack-channel "#gpu-cost"`,
+  guardd init --yes --register i-0abc="lora 70b,24h,200USD,2.50USD/h" --slack-channel "#gpu-cost"
+  guardd init --yes --url FEISHU_URL`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s.IO = cli.OS()
 			s.In, s.Out, s.Err = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
@@ -45,7 +46,8 @@ written: guard.yaml says where they are found.`,
 	f.StringArrayVar(&s.register, "register", nil, "`ID=PURPOSE,TTL,BUDGET[,PRICE]`, such as i-0abc=\"lora 70b,24h,200USD\"; may be repeated")
 	f.BoolVar(&s.noGPUOK, "no-gpu-ok", false, "boxes without a GPU may be registered for release, too")
 	f.StringVar(&s.prices, "prices", "", "a price book `FILE`, for accounts that tell no prices (aws)")
-	f.StringVar(&s.channel, "slack-channel", "", "tell people in this Slack channel; the bot's token is in SLACK_BOT_TOKEN")
+	f.StringVar(&s.people.channel, "slack-channel", "", "tell people in this Slack channel; the bot's token is in SLACK_BOT_TOKEN")
+	f.StringVar(&s.people.variable, "url", "", "tell people at the address in this environment `VARIABLE`, too, such as feishu://… or smtp://…")
 	f.StringVar(&s.file, "out", "", "the configuration `FILE` (default /etc/guard/guard.yaml for root, ./guard.yaml for others)")
 	f.StringVar(&s.ledger, "ledger", "", "the ledger's `FILE` (default /var/lib/guard/ledger.db, or ~/.local/share/guard/ledger.db)")
 	f.StringVar(&s.socket, "socket", "", "the daemon's socket (default /run/guard/guard.sock, or $XDG_RUNTIME_DIR/guard.sock)")
@@ -61,7 +63,8 @@ type setup struct {
 
 	yes, noGPUOK, force  bool
 	only, register       []string
-	prices, channel      string
+	prices               string
+	people               told
 	file, ledger, socket string
 	slackEndpoint        string // of tests; "" is Slack
 
@@ -105,6 +108,9 @@ func (s *setup) run(ctx context.Context) (err error) {
 	if err := s.slack(ctx); err != nil {
 		return err
 	}
+	if err := s.service(ctx); err != nil {
+		return err
+	}
 	lines, err := s.commit(ctx, h, accounts)
 	if err != nil {
 		return err
@@ -128,8 +134,11 @@ func (s *setup) check() ([]wish, error) {
 		}
 		wishes = append(wishes, w)
 	}
-	if _, ok := s.env(slackToken); s.channel != "" && !ok {
+	if _, ok := s.env(slackToken); s.people.channel != "" && !ok {
 		return nil, usageError{fmt.Errorf("--slack-channel wants the bot's token in %s, and that is not set", slackToken)}
+	}
+	if _, ok := s.env(s.people.variable); s.people.variable != "" && !ok {
+		return nil, usageError{errors.New("--url wants the name of an environment variable that has the address, and that is not set")}
 	}
 	return wishes, nil
 }

@@ -138,7 +138,7 @@ func (s *setup) whose(ctx context.Context, c candidate) (guard.Identity, error) 
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	c.name = "a" // any does
-	loaded, err := s.load(s.compose([]candidate{c}, ""))
+	loaded, err := s.load(s.compose([]candidate{c}, told{}))
 	if err != nil {
 		return guard.Identity{}, err
 	}
@@ -192,7 +192,7 @@ func (s *setup) choose(ctx context.Context, found []candidate) ([]candidate, err
 			continue
 		}
 		c.name = name
-		if _, err := s.load(s.compose(append(slices.Clone(out), c), "")); err != nil {
+		if _, err := s.load(s.compose(append(slices.Clone(out), c), told{})); err != nil {
 			c.name = accountName(proposed, out)
 			s.say("%q is no name that guard can use; the account is called %s", name, c.name)
 		}

@@ -35,7 +35,7 @@ type house struct {
 
 // look opens a new ledger, reads every account into it once, and shows what there is.
 func (s *setup) look(ctx context.Context, accounts []candidate) (_ *house, err error) {
-	c, err := s.load(s.compose(accounts, ""))
+	c, err := s.load(s.compose(accounts, told{}))
 	if err != nil {
 		return nil, err
 	}

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -250,9 +252,9 @@ func TestInitLeavesNothing(t *testing.T) {
 		"an account twice":   {nil, func(s *setup) { s.only = []string{"lab", "lab"} }, "stands twice", false},
 		"no name":            {nil, func(s *setup) { s.only = []string{"a/b"} }, "is not a name", false},
 		"no price book":      {nil, func(s *setup) { s.prices = "none.yaml" }, "none.yaml", false},
-		"no token":           {nil, func(s *setup) { s.channel = "#gpu" }, "SLACK_BOT_TOKEN", true},
+		"no token":           {nil, func(s *setup) { s.people.channel = "#gpu" }, "SLACK_BOT_TOKEN", true},
 		"Slack says no": {nil, func(s *setup) {
-			s.channel, s.slackEndpoint = "#gpu", server.URL
+			s.people.channel, s.slackEndpoint = "#gpu", server.URL
 			s.env = func(name string) (string, bool) { return botToken, name == slackToken }
 		}, "slack says invalid_auth", false},
 		"a socket too long": {nil, func(s *setup) { s.socket = filepath.Join(filepath.Dir(s.socket), strings.Repeat("s", 120)) }, "Unix socket takes", false},
@@ -325,7 +327,7 @@ func TestInitSlack(t *testing.T) {
 	if err := s.run(t.Context()); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	says(t, out, "channel_not_found", "Slack has a first message in #gpu.", "has 9 lines")
+	says(t, out, "channel_not_found", "Slack has a first message in #gpu.", "has 11 lines")
 	if posts := slack.Stored(); len(posts) != 1 || !strings.Contains(posts[0].Text+posts[0].Blocks, "guard will not release anything") {
 		t.Errorf("%+v", posts)
 	}
@@ -334,8 +336,73 @@ func TestInitSlack(t *testing.T) {
 		t.Errorf("%s\n%v", b, err)
 	}
 	t.Setenv(slackToken, botToken)
-	if _, err := load(s.file); err != nil {
-		t.Error(err)
+	if c, err := load(s.file); err != nil || c.Notify.Digest.String() != "0 9 * * *" || len(c.Notify.Escalation) != 2 {
+		t.Error(c, err)
+	}
+}
+
+// TestInitService: another service is offered where a variable has its address, or named
+// on the command line; the address is not written, and what is wrong with it is told now.
+func TestInitService(t *testing.T) {
+	lab(t, nil)
+	var got []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		got = append(got, string(b))
+		if strings.HasSuffix(r.URL.Path, "/no") {
+			w.WriteHeader(http.StatusForbidden)
+		}
+	}))
+	defer server.Close()
+	fine, no := "generic+"+server.URL+"/"+botToken, "generic+"+server.URL+"/"+botToken+"/no"
+	for _, tt := range []struct {
+		name, variable, value string
+		flag                  bool
+		answer                string // "": nothing is asked
+		want                  string // of what is said
+		fails                 bool
+		lines                 int
+	}{
+		{"asked", serviceURL, fine, false, "\n", "Tell people through generic at 127.0.0.1 (GUARD_NOTIFY_URL)?", false, 11},
+		{"asked, and no", serviceURL, fine, false, "-\n", "Tell people through", false, 7},
+		{"asked, and it fails", serviceURL, no, false, "yes\n", "generic answers HTTP 403", false, 7},
+		{"asked, and no address", serviceURL, "https://x/" + botToken, false, "", "its scheme must name the service", false, 7},
+		{"named", "OPS_URL", fine, true, "", "There is a first message through generic at 127.0.0.1.", false, 11},
+		{"named, and it fails", "OPS_URL", no, true, "", "generic answers HTTP 403", true, 0},
+		{"named, and not set", "", "", true, "", "--url wants the name of an environment variable", true, 0},
+		{"not asked and not named", serviceURL, fine, false, "", "guard will not release anything", false, 7},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got = nil
+			s, out := desk(t)
+			s.finders[0].find = func(context.Context, func(string) (string, bool)) []providers.Found {
+				return []providers.Found{{Name: "lab", Source: "a test", Section: "{cloud: TestInitService}"}}
+			}
+			s.env = func(name string) (string, bool) { return tt.value, name != "" && name == tt.variable }
+			switch {
+			case tt.flag:
+				s.people.variable = cmp.Or(tt.variable, "NOT_SET")
+			case tt.name != "not asked and not named":
+				s.asks("", "-", "-", "-")
+				s.In = io.MultiReader(s.In, strings.NewReader(tt.answer))
+			}
+			err := s.run(t.Context())
+			if text := out.String() + fmt.Sprint(err); (err != nil) != tt.fails || !strings.Contains(text, tt.want) || strings.Contains(text, botToken) {
+				t.Fatalf("%v, want %q\n%s", err, tt.want, out.String())
+			}
+			if tt.fails {
+				return
+			}
+			b, err := os.ReadFile(s.file)
+			if err != nil || bytes.Contains(b, []byte(botToken)) || bytes.Count(b, []byte("\n")) != tt.lines {
+				t.Errorf("%v\n%s", err, b)
+			}
+			t.Setenv(cmp.Or(tt.variable, "NOT_SET"), tt.value)
+			c, err := load(s.file)
+			if err != nil || len(c.Notify.URLs) != (tt.lines-7)/4 {
+				t.Errorf("%+v, %v", c, err)
+			}
+		})
 	}
 }
 
@@ -375,7 +442,7 @@ func TestCompose(t *testing.T) {
 	for _, odd := range []string{"plain", "with space", "quo\"te", "back\\slash", "co: lon", "#hash", "{brace}", "ünïcode-机", "true", "1e3", "~", "a:", "\ttab"} {
 		s, _ := desk(t)
 		s.ledger = filepath.Join("/", odd, "ledger.db")
-		c, err := s.load(s.compose([]candidate{{provider: "fake", name: "lab", section: "{cloud: " + quote(odd) + "}"}}, ""))
+		c, err := s.load(s.compose([]candidate{{provider: "fake", name: "lab", section: "{cloud: " + quote(odd) + "}"}}, told{}))
 		if err != nil || c.Ledger.Path != s.ledger || c.Accounts[0].Section.(fakeSection).Cloud != odd {
 			t.Errorf("%q: %+v, %v", odd, c, err)
 		}

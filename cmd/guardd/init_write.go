@@ -14,12 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"guard"
-	"guard/daemon"
-	"guard/daemon/notify/slack"
 )
-
-// slackToken is the variable that has the bot's token.
-const slackToken = "SLACK_BOT_TOKEN"
 
 // prepare settles where things go and that they can go there.
 func (s *setup) prepare() error {
@@ -93,7 +88,7 @@ func (s *setup) draft(path string) string {
 }
 
 // compose writes the configuration.
-func (s *setup) compose(accounts []candidate, channel string) string {
+func (s *setup) compose(accounts []candidate, people told) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "mode: observe\nledger: %s\nlisten: %s\naccounts:\n", quote("bolt:"+s.ledger), quote("unix:"+s.socket))
 	for _, c := range accounts {
@@ -103,13 +98,7 @@ func (s *setup) compose(accounts []candidate, channel string) string {
 		}
 		fmt.Fprintf(&b, "    %s: %s\n", c.provider, c.section)
 	}
-	if channel != "" {
-		fmt.Fprintf(&b, "notify:\n  slack: {token: {env: %s}, channel: %s", slackToken, quote(channel))
-		if s.slackEndpoint != "" {
-			fmt.Fprintf(&b, ", endpoint: %s", quote(s.slackEndpoint))
-		}
-		b.WriteString("}\n")
-	}
+	b.WriteString(people.yaml(s.slackEndpoint))
 	return b.String()
 }
 
@@ -133,57 +122,10 @@ func quote(text string) string {
 	return string(b)
 }
 
-// slack asks for a channel where there is a token, and posts the first message.
-func (s *setup) slack(ctx context.Context) error {
-	value, ok := s.env(slackToken)
-	if !ok || strings.TrimSpace(value) == "" {
-		return nil
-	}
-	asked := s.Ask && s.channel == ""
-	for {
-		if asked {
-			answer, err := s.question(ctx, "\nTell people in which Slack channel? (- for none)", "-")
-			if err != nil || answer == "-" {
-				s.channel = ""
-				return err
-			}
-			s.channel = answer
-		}
-		if s.channel == "" {
-			return nil
-		}
-		err := s.greet(ctx, guard.NewSecret(strings.TrimSpace(value)))
-		if err == nil {
-			fmt.Fprintf(s.Out, "Slack has a first message in %s.\n", s.channel)
-			return nil
-		}
-		if !asked || ctx.Err() != nil {
-			return err
-		}
-		s.say("%v", err)
-	}
-}
-
-// greet posts a message, so that what is wrong with Slack is known now.
-func (s *setup) greet(ctx context.Context, token guard.Secret) error {
-	c, err := slack.New(slack.Config{Token: token, Channel: s.channel, Endpoint: s.slackEndpoint})
-	if err != nil {
-		return err
-	}
-	at := daemon.Now()
-	patiently(s.Err, "posting to Slack", func() {
-		_, err = c.Post(guard.WithInstant(ctx, at), guard.Message{
-			ID: fmt.Sprintf("init-%d", at.Wall.UnixNano()), CreatedAt: at.Wall, Title: "guard is being set up",
-			Lines: []string{"This is a test: what guard has to say comes here.", observing},
-		}, "")
-	})
-	return err
-}
-
 // commit gives everything its name: the ledger first, for a configuration without it
 // would begin an empty one. It returns how many lines the configuration has.
 func (s *setup) commit(ctx context.Context, h *house, accounts []candidate) (int, error) {
-	text := s.compose(accounts, s.channel)
+	text := s.compose(accounts, s.people)
 	if _, err := s.load(text); err != nil {
 		return 0, err
 	}

@@ -53,6 +53,7 @@ Exit status:
   guardd init
   guardd doctor --config /etc/guard/guard.yaml
   guardd check --config /etc/guard/guard.yaml
+  guardd notify test --config /etc/guard/guard.yaml
   guardd serve --config /etc/guard/guard.yaml
   guardd backup --config /etc/guard/guard.yaml /backup/ledger-monday.db`,
 		SilenceErrors: true,
@@ -64,7 +65,7 @@ Exit status:
 	root.SetErr(errOut)
 	root.SetArgs(args)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(initCommand(), serveCommand(), checkCommand(), providersCommand(), backupCommand(), restoreCommand(), doctorCommand(), demoCommand(), simulateCommand(), benchCommand(), versionCommand())
+	root.AddCommand(initCommand(), serveCommand(), checkCommand(), providersCommand(), backupCommand(), restoreCommand(), doctorCommand(), notifyCommand(), demoCommand(), simulateCommand(), benchCommand(), versionCommand())
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitRight
