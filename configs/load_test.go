@@ -392,7 +392,12 @@ func TestExamplesLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := Load(text, file, shipped, env)
+		c, err := Load(text, file, shipped, func(name string) (string, bool) {
+			if v, ok := env(name); ok {
+				return v, true
+			}
+			return "https://example.com/secret", true
+		})
 		if err != nil {
 			t.Errorf("%s:\n%v", file, err)
 			continue

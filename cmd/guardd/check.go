@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"guard/configs"
 	"guard/daemon"
+	"guard/daemon/notify/url"
 )
 
 func checkCommand() *cobra.Command {
@@ -42,6 +45,7 @@ it names, and print every mistake in it with its line. No provider is called.`,
 				fmt.Fprintf(out, "  %-20s %s\n", s.Name, s.Kind)
 			}
 			fmt.Fprint(out, places(c))
+			fmt.Fprint(out, readers(c, daemon.Now().Wall))
 			return nil
 		},
 	}
@@ -72,4 +76,32 @@ func places(c *configs.Config) string {
 		out += fmt.Sprintf("listens at tcp:%s with a certificate that cannot be read now: %v\n", c.Listen.TCP, err)
 	}
 	return out
+}
+
+// readers tells where people are told, and when the next digests are due.
+func readers(c *configs.Config, now time.Time) string {
+	out := ""
+	if s := c.Notify.Slack; s != nil {
+		out += fmt.Sprintf("tells slack, %s\n", s.Channel)
+	}
+	for _, u := range c.Notify.URLs {
+		ch, err := url.New(url.Config{Name: u.Name, URL: u.URL})
+		if err != nil {
+			continue // its mistake was told
+		}
+		more := ""
+		if u.Fallback {
+			more = ", where the others fail"
+		}
+		out += fmt.Sprintf("tells %s, %s%s\n", u.Name, ch.Place(), more)
+	}
+	if c.Notify.Digest.IsZero() {
+		return out
+	}
+	var next []string
+	for range 3 {
+		now = c.Notify.Digest.NextDaily(now)
+		next = append(next, now.In(c.TimeZone).Format("Mon 2 Jan 15:04"))
+	}
+	return out + fmt.Sprintf("the next digests are due %s (%s)\n", strings.Join(next, ", "), c.TimeZone)
 }

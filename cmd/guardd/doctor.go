@@ -114,11 +114,12 @@ func configured(file string) (*configs.Config, wire.Section, error) {
 	if err != nil {
 		return nil, out, wrong
 	}
-	c, err = configs.Load(data, file, sections, func(name string) (string, bool) {
+	unchecked := &configs.Decoders{Providers: sections.Providers, Sources: sections.Sources} // of an address that is not set here nothing is known
+	c, err = configs.Load(data, file, unchecked, func(name string) (string, bool) {
 		if v, ok := os.LookupEnv(name); ok {
 			return v, true
 		}
-		return "not set here", true
+		return "https://not.set.here", true
 	})
 	if err != nil {
 		return nil, out, wrong

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"guard/daemon/notify/notifytest"
 	"guard/daemon/wire"
@@ -89,5 +90,50 @@ func TestNotifyTest(t *testing.T) {
 	write("notify:\n  urls:\n    - {env: GOOD_URL}\n")
 	if got, status := try(); status != exitUsage || !strings.Contains(got, ":3: notify.urls[0]: its scheme must name the service") {
 		t.Errorf("%d %q", status, got)
+	}
+}
+
+// TestReaders: check tells who is told, without an address, and the next three digests by
+// the clock on the wall.
+func TestReaders(t *testing.T) {
+	zone, err := time.LoadLocation("Asia/Shanghai")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOOD_URL", "feishu://open.feishu.cn/open-apis/bot/v2/hook/"+botToken)
+	t.Setenv(slackToken, botToken)
+	file := filepath.Join(t.TempDir(), "guard.yaml")
+	text := "time_zone: Asia/Shanghai\nnotify:\n  slack: {token: {env: SLACK_BOT_TOKEN}, channel: \"#gpu\"}\n  digest: \"0 9 * * *\"\n  urls:\n    - {url: {env: GOOD_URL}, name: ops, fallback: true}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `tells slack, #gpu
+tells ops, feishu at open.feishu.cn, where the others fail
+the next digests are due Sat 7 Mar 09:00, Sun 8 Mar 09:00, Mon 9 Mar 09:00 (Asia/Shanghai)
+`
+	if got := readers(c, time.Date(2026, 3, 6, 9, 0, 0, 0, zone)); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	var out bytes.Buffer
+	if status := run(t.Context(), &out, &out, "check", "--config", file); status != exitRight || !strings.Contains(out.String(), "tells ops, feishu at open.feishu.cn") || strings.Contains(out.String(), botToken) {
+		t.Errorf("%d %s", status, out.String())
+	}
+}
+
+// TestConfiguredElsewhere: where only guardd's own environment has the secrets, the file is
+// enough to find guardd by.
+func TestConfiguredElsewhere(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "guard.yaml")
+	text := "notify:\n  slack: {token: {env: NOT_SET_TOKEN}, channel: \"#gpu\"}\n  heartbeat: {url: {env: NOT_SET_HEARTBEAT}}\n  urls: [{env: NOT_SET_URL}]\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, section, err := configured(file)
+	if c == nil || err == nil || len(section.Points) != 3 {
+		t.Errorf("%+v, %+v, %v", c, section, err)
 	}
 }
