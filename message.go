@@ -1,6 +1,9 @@
 package guard
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Lang is a language that people read. The zero value is English.
 type Lang string
@@ -13,6 +16,22 @@ const (
 
 // Langs are all of them.
 var Langs = []Lang{English, Chinese}
+
+type langKey struct{}
+
+// WithLang puts the language of whoever asks into the context of what is asked.
+func WithLang(ctx context.Context, lang Lang) context.Context {
+	return context.WithValue(ctx, langKey{}, lang)
+}
+
+// LangFrom returns the language that the context carries; English where it has none.
+func LangFrom(ctx context.Context) Lang {
+	lang, ok := ctx.Value(langKey{}).(Lang)
+	if !ok {
+		return English
+	}
+	return lang
+}
 
 // Audience is who reads one channel.
 type Audience struct {

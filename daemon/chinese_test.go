@@ -34,6 +34,10 @@ func TestAChannelInChinese(t *testing.T) {
 	if show, err := w.client.Show(ctx, "lab/i-01"); err != nil || show.Release == nil || !strings.HasPrefix(show.Release.Why, "its time is up (") {
 		t.Errorf("i-01 is released as %+v, %v", show.Release, err)
 	}
+	why, err := w.client.Why(guard.WithLang(ctx, guard.Chinese), "lab/i-00")
+	if text := strings.Join(why.Lines, "\n"); err != nil || !strings.Contains(text, "由 admin 于 2026-") || !strings.Contains(text, "没有计划中的释放。") {
+		t.Errorf("why: %s, %v", text, err)
+	}
 	if _, err := w.client.Observe(ctx, wire.ModeRequest{Account: "lab"}); err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"guard/daemon/signals"
 	"guard/daemon/wire"
 	"guard/policy"
+	"guard/policy/say"
 	"guard/providers"
 	"guard/store"
 	"guard/store/samples"
@@ -139,7 +140,8 @@ func (d *Daemon) asked() api.Options {
 			g := d.gen.Load()
 			facts, lines, err := g.decide.Why(ctx, at, id)
 			if p := g.standing.pause; p.On() && err == nil {
-				lines = append(lines, fmt.Sprintf("guard acts nowhere since %s, because %s, until somebody says guard resume.", policy.Stamp(p.Since, g.config.TimeZone), p.Why))
+				lang := guard.LangFrom(ctx)
+				lines = append(lines, say.In(lang, "guard acts nowhere since %s, because %s, until somebody says guard resume.", policy.Stamp(p.Since, g.config.TimeZone), say.Kept(lang, p.Why)))
 			}
 			return facts, lines, err
 		},

@@ -117,23 +117,23 @@ func (f Facts) ceilingLines(r Rules) []string {
 	}
 	var parts []string
 	if end, ok := r.CeilingOf(*f.Lease); ok {
-		parts = append(parts, fmt.Sprintf("it lasts until %s at most (%s from %s)", f.stamp(end), span(r.Ceilings.TTL), f.stamp(f.Lease.Since())))
+		parts = append(parts, f.say("it lasts until %s at most (%s from %s)", f.stamp(end), f.span(r.Ceilings.TTL), f.stamp(f.Lease.Since())))
 	}
 	for _, m := range r.Ceilings.Budget {
-		spent := "nothing"
+		spent := f.say("nothing")
 		if s := f.spent().In(m.Currency()); s.IsPositive() {
 			spent = s.Round().String()
 		}
-		parts = append(parts, fmt.Sprintf("it costs %s at most (%s spent)", m.Round(), spent))
+		parts = append(parts, f.say("it costs %s at most (%s spent)", m.Round(), spent))
 	}
-	line := "Ceiling: " + strings.Join(parts, "; ")
+	line := f.say("Ceiling: %s", strings.Join(parts, f.say("; ")))
 	if d, ok := f.Plan.Deadline(guard.DeadlineCeiling); ok {
-		line += fmt.Sprintf("; reached first at %s, so the call is due at %s", f.stamp(d.Limit), f.stamp(d.Due))
+		line = f.say("%s; reached first at %s, so the call is due at %s", line, f.stamp(d.Limit), f.stamp(d.Due))
 		if d.Candidate != nil {
-			line += fmt.Sprintf("; one reading says %s, which waits for a second one", f.stamp(d.Candidate.Limit))
+			line = f.say("%s; one reading says %s, which waits for a second one", line, f.stamp(d.Candidate.Limit))
 		}
 	}
-	return []string{line + "."}
+	return []string{f.say("%s.", line)}
 }
 
 func (f Facts) ceilingFacts(r Rules) []guard.Fact {

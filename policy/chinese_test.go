@@ -19,8 +19,8 @@ import (
 )
 
 // TestChinese judges the golden cases in Chinese: the same is decided, what the ledger
-// keeps of it in English is recognised, and what people read is in testdata/chinese, for
-// proof-readers, without a word of English in it.
+// keeps of it in English is recognised, and what people read, and are answered who ask why,
+// is in testdata/chinese, for proof-readers, without a word of English in it.
 func TestChinese(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -53,6 +53,9 @@ func TestChinese(t *testing.T) {
 						}
 					}
 					text := told(chinese)
+					if _, lines := policy.Explain(rules, facts, chinese); facts.Observed != nil {
+						text += "?\t" + strings.Join(lines, "\n\t") + "\n"
+					}
 					if words := leftOver(text, given(string(f.Data))); len(words) > 0 {
 						t.Errorf("%q are English, in:\n%s", words, text)
 					}
@@ -213,7 +216,7 @@ var (
 	typed = regexp.MustCompile(`guard (?:extend|release|register|hold|veto|protect|unprotect|resume|findings|show|ls|egress show|ack)(?: (?:ACCOUNT/ID|[\w-]+/[\w.:-]+|--[\w-]+(?: (?:TEXT|AMOUNT/h|[\w.+/]+))?|[a-z]+_[a-z_]+|expired|parked|hung|underused|reclaimed|unregistered|\+[\w.]+))*`)
 	names = regexp.MustCompile(`[\w.-]+/[\w.:-]+|[a-z]+_[a-z_]+|\d{4}-\d\d-\d\dT[\d:]+(?:Z|[+-][\d:]+)|[\w:.-]+=[\w:.-]+|ceilings\.budget|\b[\w.]*\d[\w.-]*\b`)
 	word  = regexp.MustCompile(`[A-Za-z][A-Za-z']+`)
-	known = strings.Fields(`guard GPU GPUs CPU UTC USD CNY EUR MIG TB GB MB kB MiB GiB ID IP lab acct ana lora agent parked hung underused phantom ceilings alert Kubernetes Velero CSI AWS Backup Amazon Data Lifecycle Manager H100`)
+	known = strings.Fields(`guard GPU GPUs CPU UTC USD CNY EUR MIG TB GB MB kB MiB GiB ID IP lab acct ana lora agent expired unregistered reclaimed relaunched parked hung underused phantom ceilings alert Kubernetes Velero CSI AWS Backup Amazon Data Lifecycle Manager H100`)
 )
 
 // given are the words that a case's facts have of other people: names, purposes, errors.

@@ -21,7 +21,7 @@ func Explain(r Rules, f Facts, out Outcome) ([]guard.Fact, []string) {
 	}
 	if why := f.Untouchable(); why != "" {
 		facts = append(facts, guard.Fact{Name: "may not act", Value: why, Source: "configuration", At: f.At})
-		lines = append(lines, Upper(why)+", so guard never acts on it.")
+		lines = append(lines, f.say("%s, so guard never acts on it.", f.upper(why)))
 	}
 	facts = append(append(facts, f.absent()...), f.moneyFacts()...)
 	for _, v := range out.Verdicts {
@@ -35,22 +35,22 @@ func Explain(r Rules, f Facts, out Outcome) ([]guard.Fact, []string) {
 	lines = append(lines, f.trafficLines()...)
 	lines = append(lines, f.quietLines(r)...)
 	if out.Doubt != "" {
-		lines = append(lines, "It is not judged now: "+out.Doubt+".")
+		lines = append(lines, f.say("It is not judged now: %s.", out.Doubt))
 	}
 	for _, v := range out.Verdicts {
 		last := v.Stages[len(v.Stages)-1]
-		lines = append(lines, fmt.Sprintf("Rule %s: %s.", v.Rule, last.Title))
+		lines = append(lines, f.say("Rule %s: %s.", v.Rule, last.Title))
 		if v.Act != nil && v.Act.Block != "" {
-			lines = append(lines, fmt.Sprintf("It is not done: %s.", v.Act.BlockWhy))
+			lines = append(lines, f.say("It is not done: %s.", v.Act.BlockWhy))
 		}
 	}
 	lines = append(lines, f.perLines(r)...)
 	lines = append(lines, f.neededLines()...)
 	if len(out.Verdicts) == 0 {
-		lines = append(lines, "No rule finds anything wrong.")
+		lines = append(lines, f.say("No rule finds anything wrong."))
 	}
 	if !out.Next.IsZero() {
-		lines = append(lines, fmt.Sprintf("The next thing that happens by itself: %s.", f.stamp(out.Next)))
+		lines = append(lines, f.say("The next thing that happens by itself: %s.", f.stamp(out.Next)))
 	}
 	return facts, lines
 }
@@ -74,44 +74,44 @@ func (f Facts) absent() []guard.Fact {
 // limitLines is the arithmetic of each limit of the lease.
 func (f Facts) limitLines(r Rules) []string {
 	if f.Lease == nil && f.InstanceLease != nil {
-		return []string{fmt.Sprintf("It counts to what %s registered for %s, as far as it was on %s then.",
+		return []string{f.say("It counts to what %s registered for %s, as far as it was on %s then.",
 			f.orNone(f.InstanceLease.Owner), f.orNone(f.InstanceLease.Purpose), f.Observed.Instance)}
 	}
 	if f.Lease == nil {
-		return []string{"Nobody registered it, so no limit applies."}
+		return []string{f.say("Nobody registered it, so no limit applies.")}
 	}
 	if !f.Lease.Status.Open() {
-		return []string{fmt.Sprintf("Its lease has ended (%s) at %s.", f.Lease.Status, f.stamp(f.Lease.EndedAt))}
+		return []string{f.say("Its lease has ended (%s) at %s.", f.kept(string(f.Lease.Status)), f.stamp(f.Lease.EndedAt))}
 	}
-	lines := []string{fmt.Sprintf("Registered by %s at %s for %s; at a limit: %s; grace %s.", f.orNone(f.Lease.Owner), f.stamp(f.Lease.RegisteredAt),
-		f.orNone(f.Lease.Purpose), f.Lease.OnLimit, span(f.grace(r)))}
+	lines := []string{f.say("Registered by %s at %s for %s; at a limit: %s; grace %s.", f.orNone(f.Lease.Owner), f.stamp(f.Lease.RegisteredAt),
+		f.orNone(f.Lease.Purpose), f.kept(string(f.Lease.OnLimit)), f.span(f.grace(r)))}
 	if end := f.Lease.ExpiresAt; !end.IsZero() {
-		when := "in " + span(end.Sub(f.At))
 		if end.Before(f.At) {
-			when = span(f.At.Sub(end)) + " ago"
+			lines = append(lines, f.say("Expiry: %s, %s ago.", f.stamp(end), f.span(f.At.Sub(end))))
+		} else {
+			lines = append(lines, f.say("Expiry: %s, in %s.", f.stamp(end), f.span(end.Sub(f.At))))
 		}
-		lines = append(lines, fmt.Sprintf("Expiry: %s, %s.", f.stamp(end), when))
 	}
 	if f.Lease.Budget.IsSet() {
 		spent := amounts(f.spent().Totals)
 		if spent == "" {
-			spent = "an unknown amount"
+			spent = f.say("an unknown amount")
 		}
-		line := fmt.Sprintf("Budget: %s spent of %s", spent, f.Lease.Budget.Round())
+		line := f.say("Budget: %s spent of %s", spent, f.Lease.Budget.Round())
 		if f.spent().Hourly.IsSet() {
-			line += fmt.Sprintf(", %s per hour with everything that belongs to it", f.spent().Hourly.Round())
+			line = f.say("%s, %s per hour with everything that belongs to it", line, f.spent().Hourly.Round())
 		}
 		if d, ok := f.Plan.Deadline(guard.DeadlineBudget); ok {
-			line += fmt.Sprintf(": reached at %s, so the call is due at %s (%s from the call until billing ends)", f.stamp(d.Limit), f.stamp(d.Due), span(d.Lead))
+			line = f.say("%s: reached at %s, so the call is due at %s (%s from the call until billing ends)", line, f.stamp(d.Limit), f.stamp(d.Due), f.span(d.Lead))
 			if d.Candidate != nil {
-				line += fmt.Sprintf("; one reading says %s, which waits for a second one", f.stamp(d.Candidate.Limit))
+				line = f.say("%s; one reading says %s, which waits for a second one", line, f.stamp(d.Candidate.Limit))
 			}
 		}
-		lines = append(lines, line+".")
+		lines = append(lines, f.say("%s.", line))
 	}
 	lines = append(lines, f.ceilingLines(r)...)
 	if held := f.Lease.HeldUntil(f.At); !held.IsZero() {
-		lines = append(lines, fmt.Sprintf("A hold puts limits off until %s, but no ceiling.", f.stamp(held)))
+		lines = append(lines, f.say("A hold puts limits off until %s, but no ceiling.", f.stamp(held)))
 	}
 	return append(lines, f.muteLines()...)
 }

@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"fmt"
-
 	"guard"
 	"guard/policy/activity"
 )
@@ -79,22 +77,22 @@ func (f Facts) quietLines(r Rules) []string {
 	}
 	lines := f.window()
 	if a.Lost.On() {
-		lines = append(lines, fmt.Sprintf("Its signals are lost since %s: %s.", f.stamp(a.Lost.Since), a.Lost.Why))
+		lines = append(lines, f.say("Its signals are lost since %s: %s.", f.stamp(a.Lost.Since), f.kept(a.Lost.Why)))
 	}
 	if warm, is := f.warm(r); !is {
-		lines = append(lines, fmt.Sprintf("It has booted a while ago only: until %s nothing is called idle.", f.stamp(warm)))
+		lines = append(lines, f.say("It has booted a while ago only: until %s nothing is called idle.", f.stamp(warm)))
 	}
 	for _, rule := range judgements {
 		if idleSorts[rule] != a.Sort || !a.Idle.On() {
 			continue
 		}
 		if r.Per[rule].Off {
-			lines = append(lines, fmt.Sprintf("It is idle (%s), and the rule %s is off.", a.Sort, rule))
+			lines = append(lines, f.say("It is idle (%s), and the rule %s is off.", f.kept(string(a.Sort)), rule))
 			continue
 		}
 		j, _ := r.Judgement(rule)
-		g := guess{Judgement: j, rule: rule, what: string(a.Sort), span: f.unheld(a.Idle)}
-		lines = append(lines, fmt.Sprintf("Rule %s: %s.", rule, g.arithmetic(r, f)))
+		g := guess{Judgement: j, rule: rule, what: f.kept(string(a.Sort)), span: f.unheld(a.Idle)}
+		lines = append(lines, f.say("Rule %s: %s.", rule, g.arithmetic(r, f)))
 	}
 	return lines
 }

@@ -345,37 +345,37 @@ func (g guess) facts(r Rules, f Facts, due time.Time, action guard.Action) []gua
 
 // arithmetic is how far a condition has come, and what the rule waits for.
 func (g guess) arithmetic(r Rules, f Facts) string {
-	long := "less than a minute"
+	long := f.say("less than a minute")
 	if g.span.Seen >= time.Minute {
-		long = span(g.span.Seen.Truncate(time.Minute))
+		long = f.span(g.span.Seen.Truncate(time.Minute))
 	}
 	action, why := g.action(r, f)
 	tell := g.tellAfter(f, f.noticeOf(r, g.rule), action)
-	then := fmt.Sprintf("people are told after %s", span(tell.Truncate(time.Second)))
+	then := f.say("people are told after %s", f.span(tell.Truncate(time.Second)))
 	if tell > g.Warn {
-		why := "it comes and goes, each time for"
+		why := f.say("it comes and goes, each time for %s", f.span(g.span.Usual()))
 		if idleSorts[g.rule] != "" {
-			why = "work comes in bursts after pauses of"
+			why = f.say("work comes in bursts after pauses of %s", f.span(g.span.Usual()))
 		}
-		then += fmt.Sprintf(", not %s, because %s %s", span(g.Warn), why, span(g.span.Usual()))
+		then = f.say("%s, not %s, because %s", then, f.span(g.Warn), why)
 	}
 	switch {
 	case action == guard.ActStop && f.Mode == guard.Enforce:
-		then += fmt.Sprintf(", and %s stop it", span(g.act(f.noticeOf(r, g.rule))))
+		then = f.say("%s, and %s stop it", then, f.span(g.act(f.noticeOf(r, g.rule))))
 	case action == guard.ActStop:
-		then += fmt.Sprintf(", and %s would stop it outside of observe mode", span(g.act(f.noticeOf(r, g.rule))))
+		then = f.say("%s, and %s would stop it outside of observe mode", then, f.span(g.act(f.noticeOf(r, g.rule))))
 	case why != "":
-		then += "; " + why
+		then = f.say("%s; %s", then, why)
 	}
-	return fmt.Sprintf("%s for %s that were seen; %s (%s); %.0f %% of it was seen, and %.0f %% must be", g.what+g.how, long, then, g.origin(), 100*f.Activity.Covered(g.span), 100*r.Busy.Coverage)
+	return f.say("%s for %s that were seen; %s (%s); %.0f %% of it was seen, and %.0f %% must be", g.what+g.how, long, then, g.origin(f), 100*f.Activity.Covered(g.span), 100*r.Busy.Coverage)
 }
 
 // origin says whether the times are the documented ones.
-func (g guess) origin() string {
+func (g guess) origin(f Facts) string {
 	if was, _ := DefaultRules().Judgement(g.rule); was == g.Judgement {
-		return "by default"
+		return f.say("by default")
 	}
-	return "as configured"
+	return f.say("as configured")
 }
 
 // part is so many n-ths of an amount; unset where that is not known.

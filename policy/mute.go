@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -87,7 +86,7 @@ func (f Facts) muteLines() []string {
 		case m.Kind == guard.Veto:
 			lines = append(lines, f.sentence(f.vetoWord(m)))
 		case m.Kind == guard.Snooze:
-			lines = append(lines, fmt.Sprintf("It is snoozed until %s by %s: only what is urgent is told, and each release.", f.stamp(m.Until), f.orNone(m.By)))
+			lines = append(lines, f.say("It is snoozed until %s by %s: only what is urgent is told, and each release.", f.stamp(m.Until), f.orNone(m.By)))
 		}
 	}
 	return lines

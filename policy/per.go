@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -80,7 +79,7 @@ func (m Match) blind(f Facts) string {
 	for _, k := range slices.Sorted(maps.Keys(m.Tags)) {
 		want = append(want, k+"="+m.Tags[k])
 	}
-	return fmt.Sprintf("it is for %s only, and the provider tells no tags", f.list(want))
+	return f.say("it is for %s only, and the provider tells no tags", f.list(want))
 }
 
 func anyLike(patterns []string, s string) bool {
@@ -142,7 +141,7 @@ func (f Facts) perLines(r Rules) []string {
 	var lines []string
 	for _, rule := range rules {
 		if why := r.Per[rule.name].Match.blind(f); why != "" {
-			lines = append(lines, fmt.Sprintf("Rule %s says nothing of it: %s.", rule.name, why))
+			lines = append(lines, f.say("Rule %s says nothing of it: %s.", rule.name, why))
 		}
 	}
 	return lines

@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"fmt"
-
 	"guard"
 	"guard/policy/spend"
 )
@@ -19,26 +17,26 @@ func (f Facts) trafficLines() []string {
 			sent = m.Sent
 		}
 	}
-	line := fmt.Sprintf("Traffic: %s sent this month (UTC), as of %s", guard.ByteText(sent), f.stamp(f.Egress.At))
+	line := f.say("Traffic: %s sent this month (UTC), as of %s", guard.ByteText(sent), f.stamp(f.Egress.At))
 	price := f.Observed.Resource.Egress
 	most, bounded := price.AtMost()
 	switch {
 	case price.PerGB.IsSet():
-		line += fmt.Sprintf(", at %s per GB", price.PerGB)
+		line = f.say("%s, at %s per GB", line, price.PerGB)
 	case bounded:
-		line += fmt.Sprintf("; what it costs is not known, at most %s per GB", most.PerGB)
+		line = f.say("%s; what it costs is not known, at most %s per GB", line, most.PerGB)
 	default:
-		return []string{line + "; nobody tells what it costs, so it counts to no cap."}
+		return []string{f.say("%s; nobody tells what it costs, so it counts to no cap.", line)}
 	}
 	if price.FreeGB > 0 {
-		line += fmt.Sprintf(" after %d GB a month for the whole account", price.FreeGB)
+		line = f.say("%s after %d GB a month for the whole account", line, price.FreeGB)
 	}
 	total := spend.Spent(spend.Traffic(f.Metered), f.At)
 	switch {
 	case len(total.Unknown) > 0:
-		return []string{line + "; it counts to no cap."}
+		return []string{f.say("%s; it counts to no cap.", line)}
 	case len(total.Known) > 0:
-		line += fmt.Sprintf("; %s of what is spent is for traffic", amounts(total.Known))
+		line = f.say("%s; %s of what is spent is for traffic", line, amounts(total.Known))
 	}
-	return []string{line + "."}
+	return []string{f.say("%s.", line)}
 }

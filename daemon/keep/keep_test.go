@@ -367,7 +367,9 @@ func TestToldInTwoLanguages(t *testing.T) {
 			t.Errorf("told %q, want %q", titles, want)
 		}
 	}
-	if told := w.told(); !slices.ContainsFunc(told, func(s string) bool { return strings.Contains(s, "已解除：账本无法备份：no room on the disk") }) {
+	if told := w.told(); !slices.ContainsFunc(told, func(s string) bool {
+		return strings.Contains(s, "已解除：账本无法备份：no room on the disk")
+	}) {
 		t.Errorf("over: %q", told)
 	}
 }

@@ -257,7 +257,7 @@ func (v *visit) changed(c guard.Click, out wire.Changed) wire.ClickAnswer {
 
 // why is the lines of guard why.
 func (v *visit) why(ctx context.Context, id guard.ResourceID) wire.ClickAnswer {
-	out, err := v.As(v.who, v.click.Channel, v.click.User, "").Why(ctx, id.String())
+	out, err := v.As(v.who, v.click.Channel, v.click.User, "").Why(guard.WithLang(ctx, v.lang), id.String())
 	if err != nil {
 		return v.failed(ctx, err, nil, "")
 	}

@@ -114,7 +114,8 @@ var chineseKept = map[string]string{
 
 // chineseComposed are kept phrases that are made of several texts, or by another package.
 var chineseComposed = map[string]string{
-	"stop": "停止", "release": "释放", "alert": "仅通知",
+	"stop": "停止", "release": "释放", "alert": "仅通知", "released": "已释放",
+	"planned": "已计划", "noticed": "已预告", "intended": "即将执行", "issued": "已请求", "blocked": "受阻", "withdrawn": "已撤销",
 	"confirmed by %s": "由 %s 确认",
 	"guard's machine was started anew, and no provider's own time says yet that it is so late; it is due at %s": "guard 所在机器已重启，尚无云厂商的时间能确认已到点；应于 %s 执行",
 	"guard was away or asleep since %s": "guard 自 %s 起离线或休眠",
