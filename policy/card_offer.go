@@ -46,7 +46,7 @@ func Offers(r Rules, f Facts, open []guard.Rule) []guard.Offer {
 // Good reports whether an offer of a click still counts, as far as its state goes: nothing
 // that the click would change has changed since the key was made. It goes by f.At, and by
 // the resource, the lease, the release and the mutes alone.
-func Good(f Facts, click guard.Click, key string) bool { return key != "" && key == offerKey(f, click) }
+func Good(f Facts, click guard.Click, key string) bool { return key == offerKey(f, click) }
 
 // offering collects offers about one resource.
 type offering struct {

@@ -110,15 +110,17 @@ func TestCardNext(t *testing.T) {
 		rules policy.Rules
 		want  next
 	}{
-		"its time":                  {boxed(), policy.DefaultRules(), next{3 * time.Hour, guard.ActRelease, guard.CauseExpiry}},
-		"its cap, which is first":   {boxed(capped(time.Hour)), policy.DefaultRules(), next{time.Hour, guard.ActRelease, guard.CauseBudget}},
-		"a cap of another basis":    {boxed(capped(time.Hour), func(f *policy.Facts) { f.Lease.Budget = guard.MustMoney("90 USD") }), policy.DefaultRules(), next{3 * time.Hour, guard.ActRelease, guard.CauseExpiry}},
-		"its ceiling":               {boxed(ceilinged(2*time.Hour), alerting), underCeiling(2 * time.Hour), next{2 * time.Hour, guard.ActRelease, guard.CauseCeiling}},
-		"a ceiling that is off now": {boxed(ceilinged(2 * time.Hour)), policy.DefaultRules(), next{3 * time.Hour, guard.ActRelease, guard.CauseExpiry}},
-		"observe mode":              {boxed(observing), policy.DefaultRules(), next{3 * time.Hour, "", guard.CauseExpiry}},
-		"it only tells":             {boxed(alerting), policy.DefaultRules(), next{3 * time.Hour, guard.ActAlert, guard.CauseExpiry}},
-		"it has told":               {boxed(alerting, func(f *policy.Facts) { f.Lease.ExpiresAt = zero.Add(-time.Hour) }), policy.DefaultRules(), next{}},
-		"held":                      {boxed(func(f *policy.Facts) { f.Lease.Holds = []guard.Hold{{Until: zero.Add(8 * time.Hour)}} }), policy.DefaultRules(), next{8 * time.Hour, guard.ActRelease, guard.CauseExpiry}},
+		"its time":                      {boxed(), policy.DefaultRules(), next{3 * time.Hour, guard.ActRelease, guard.CauseExpiry}},
+		"its cap, which is first":       {boxed(capped(time.Hour)), policy.DefaultRules(), next{time.Hour, guard.ActRelease, guard.CauseBudget}},
+		"a cap of another basis":        {boxed(capped(time.Hour), func(f *policy.Facts) { f.Lease.Budget = guard.MustMoney("90 USD") }), policy.DefaultRules(), next{3 * time.Hour, guard.ActRelease, guard.CauseExpiry}},
+		"its ceiling":                   {boxed(ceilinged(2*time.Hour), alerting), underCeiling(2 * time.Hour), next{2 * time.Hour, guard.ActRelease, guard.CauseCeiling}},
+		"a ceiling that is off now":     {boxed(ceilinged(2 * time.Hour)), policy.DefaultRules(), next{3 * time.Hour, guard.ActRelease, guard.CauseExpiry}},
+		"a ceiling that is another now": {boxed(ceilinged(2 * time.Hour)), underCeiling(90 * time.Hour), next{3 * time.Hour, guard.ActRelease, guard.CauseExpiry}},
+		"protected from its cap":        {boxed(capped(time.Hour), func(f *policy.Facts) { f.Lease.Protected = true }), policy.DefaultRules(), next{time.Hour, guard.ActAlert, guard.CauseBudget}},
+		"observe mode":                  {boxed(observing), policy.DefaultRules(), next{3 * time.Hour, "", guard.CauseExpiry}},
+		"it only tells":                 {boxed(alerting), policy.DefaultRules(), next{3 * time.Hour, guard.ActAlert, guard.CauseExpiry}},
+		"it has told":                   {boxed(alerting, func(f *policy.Facts) { f.Lease.ExpiresAt = zero.Add(-time.Hour) }), policy.DefaultRules(), next{}},
+		"held":                          {boxed(func(f *policy.Facts) { f.Lease.Holds = []guard.Hold{{Until: zero.Add(8 * time.Hour)}} }), policy.DefaultRules(), next{8 * time.Hour, guard.ActRelease, guard.CauseExpiry}},
 		"vetoed": {boxed(func(f *policy.Facts) {
 			f.Mutes = []guard.Mute{{Kind: guard.Veto, Subject: "lab/i-1", Rule: guard.RuleExpired, Until: zero.Add(9 * time.Hour)}}
 		}), policy.DefaultRules(), next{9 * time.Hour, guard.ActRelease, guard.CauseExpiry}},
@@ -221,29 +223,30 @@ func TestOffers(t *testing.T) {
 		rules policy.Rules
 		want  string
 	}{
-		"far from any limit":       {boxed(far), nil, policy.DefaultRules(), "why"},
-		"near its end, in 3h":      {boxed(), []guard.Rule{guard.RuleExpired}, policy.DefaultRules(), "extend 2h, extend, release, snooze 4h, why"},
-		"noticed, above a ceiling": {boxed(ceilinged(time.Hour), releasing(noticed, guard.CauseExpiry)), nil, underCeiling(time.Hour), "release, why"},
-		"noticed":                  {boxed(releasing(noticed, guard.CauseExpiry)), []guard.Rule{guard.RuleExpired}, policy.DefaultRules(), "extend 2h, extend, hold 2h, release, snooze 4h, why"},
-		"near its cap":             {boxed(far, capped(time.Hour)), []guard.Rule{guard.RuleBudgetWarning}, policy.DefaultRules(), "extend, hold 2h, release, snooze 4h, why"},
-		"half of a cap is spent":   {boxed(capped(48*time.Hour), far), []guard.Rule{guard.RuleBudgetWarning}, policy.DefaultRules(), "extend, release, snooze 4h, why"},
-		"over its cap":             {boxed(far, alerting), []guard.Rule{guard.RuleBudgetExceeded}, policy.DefaultRules(), "ack, extend, release, snooze 4h, why"},
-		"its time is up, it tells": {boxed(alerting, func(f *policy.Facts) { f.Lease.ExpiresAt = zero.Add(-time.Hour) }), []guard.Rule{guard.RuleExpired}, policy.DefaultRules(), "extend 2h, extend, release, snooze 4h, why"},
-		"near its ceiling":         {boxed(ceilinged(time.Hour)), []guard.Rule{guard.RuleCeilingReached}, underCeiling(time.Hour), "release, snooze 4h, why"},
-		"its end below a ceiling":  {boxed(ceilinged(4 * time.Hour)), nil, underCeiling(4 * time.Hour), "extend, release, why"},
-		"its end at the ceiling":   {boxed(ceilinged(3 * time.Hour)), nil, underCeiling(3 * time.Hour), "release, why"},
-		"observe mode":             {boxed(observing), []guard.Rule{guard.RuleExpired}, policy.DefaultRules(), "extend 2h, extend, snooze 4h, why"},
-		"idle":                     {boxed(far), []guard.Rule{guard.RuleIdleEmpty}, policy.DefaultRules(), "release, snooze 4h, why"},
-		"about to be stopped":      {boxed(far, releasing(noticed, guard.CauseIdle)), []guard.Rule{guard.RuleIdleEmpty}, policy.DefaultRules(), "veto 2h, hold 2h, release, snooze 4h, why"},
-		"nobody's":                 {boxed(unleased), []guard.Rule{guard.RuleUnregistered}, policy.DefaultRules(), "register, release, snooze 4h, why"},
-		"nobody's, and not ours":   {boxed(unleased, func(f *policy.Facts) { f.May.GPU = false }), []guard.Rule{guard.RuleUnregistered}, policy.DefaultRules(), "register, snooze 4h, why"},
-		"nobody's, observed":       {boxed(unleased, observing), []guard.Rule{guard.RuleUnregistered}, policy.DefaultRules(), "register, snooze 4h, why"},
-		"adopted":                  {boxed(func(f *policy.Facts) { f.Lease.Adopted = true }), []guard.Rule{guard.RuleUnregistered}, policy.DefaultRules(), "register, release, snooze 4h, why"},
-		"blocked":                  {boxed(releasing(blocked, guard.CauseExpiry, because(guard.BlockPermission))), []guard.Rule{guard.RuleReleaseBlocked}, policy.DefaultRules(), "ack, extend 2h, extend, hold 2h, why"},
-		"too many at once":         {boxed(releasing(blocked, guard.CauseExpiry, because(guard.BlockSurprise))), []guard.Rule{guard.RuleReleaseBlocked}, policy.DefaultRules(), "ack, extend 2h, extend, hold 2h, release, why"},
-		"six at most":              {boxed(releasing(noticed, guard.CauseExpiry)), []guard.Rule{guard.RuleExpired, guard.RuleBudgetExceeded}, policy.DefaultRules(), "ack, extend 2h, extend, hold 2h, release, why"},
-		"the call is out":          {boxed(releasing(guard.ReleaseIssued, guard.CauseExpiry)), []guard.Rule{guard.RuleReleaseStalled}, policy.DefaultRules(), "why"},
-		"ordered":                  {boxed(releasing(noticed, guard.CausePerson)), nil, policy.DefaultRules(), "why"},
+		"far from any limit":        {boxed(far), nil, policy.DefaultRules(), "why"},
+		"near its end, in 3h":       {boxed(), []guard.Rule{guard.RuleExpired}, policy.DefaultRules(), "extend 2h, extend, release, snooze 4h, why"},
+		"noticed, above a ceiling":  {boxed(ceilinged(time.Hour), releasing(noticed, guard.CauseExpiry)), nil, underCeiling(time.Hour), "release, why"},
+		"noticed":                   {boxed(releasing(noticed, guard.CauseExpiry)), []guard.Rule{guard.RuleExpired}, policy.DefaultRules(), "extend 2h, extend, hold 2h, release, snooze 4h, why"},
+		"near its cap":              {boxed(far, capped(time.Hour)), []guard.Rule{guard.RuleBudgetWarning}, policy.DefaultRules(), "extend, hold 2h, release, snooze 4h, why"},
+		"half of a cap is spent":    {boxed(capped(48*time.Hour), far), []guard.Rule{guard.RuleBudgetWarning}, policy.DefaultRules(), "extend, release, snooze 4h, why"},
+		"over its cap":              {boxed(far, alerting), []guard.Rule{guard.RuleBudgetExceeded}, policy.DefaultRules(), "ack, extend, release, snooze 4h, why"},
+		"its time is up, it tells":  {boxed(alerting, func(f *policy.Facts) { f.Lease.ExpiresAt = zero.Add(-time.Hour) }), []guard.Rule{guard.RuleExpired}, policy.DefaultRules(), "extend 2h, extend, release, snooze 4h, why"},
+		"near its ceiling":          {boxed(ceilinged(time.Hour)), []guard.Rule{guard.RuleCeilingReached}, underCeiling(time.Hour), "release, snooze 4h, why"},
+		"its end below a ceiling":   {boxed(ceilinged(4 * time.Hour)), nil, underCeiling(4 * time.Hour), "extend, release, why"},
+		"its end at the ceiling":    {boxed(ceilinged(3 * time.Hour)), nil, underCeiling(3 * time.Hour), "release, why"},
+		"observe mode":              {boxed(observing), []guard.Rule{guard.RuleExpired}, policy.DefaultRules(), "extend 2h, extend, snooze 4h, why"},
+		"idle":                      {boxed(far), []guard.Rule{guard.RuleIdleEmpty}, policy.DefaultRules(), "release, snooze 4h, why"},
+		"about to be, and observed": {boxed(far, observing, releasing(noticed, guard.CauseIdle)), []guard.Rule{guard.RuleIdleEmpty}, policy.DefaultRules(), "snooze 4h, why"},
+		"about to be stopped":       {boxed(far, releasing(noticed, guard.CauseIdle)), []guard.Rule{guard.RuleIdleEmpty}, policy.DefaultRules(), "veto 2h, hold 2h, release, snooze 4h, why"},
+		"nobody's":                  {boxed(unleased), []guard.Rule{guard.RuleUnregistered}, policy.DefaultRules(), "register, release, snooze 4h, why"},
+		"nobody's, and not ours":    {boxed(unleased, func(f *policy.Facts) { f.May.GPU = false }), []guard.Rule{guard.RuleUnregistered}, policy.DefaultRules(), "register, snooze 4h, why"},
+		"nobody's, observed":        {boxed(unleased, observing), []guard.Rule{guard.RuleUnregistered}, policy.DefaultRules(), "register, snooze 4h, why"},
+		"adopted":                   {boxed(func(f *policy.Facts) { f.Lease.Adopted = true }), []guard.Rule{guard.RuleUnregistered}, policy.DefaultRules(), "register, release, snooze 4h, why"},
+		"blocked":                   {boxed(releasing(blocked, guard.CauseExpiry, because(guard.BlockPermission))), []guard.Rule{guard.RuleReleaseBlocked}, policy.DefaultRules(), "ack, extend 2h, extend, hold 2h, why"},
+		"too many at once":          {boxed(releasing(blocked, guard.CauseExpiry, because(guard.BlockSurprise))), []guard.Rule{guard.RuleReleaseBlocked}, policy.DefaultRules(), "ack, extend 2h, extend, hold 2h, release, why"},
+		"six at most":               {boxed(releasing(noticed, guard.CauseExpiry)), []guard.Rule{guard.RuleExpired, guard.RuleBudgetExceeded}, policy.DefaultRules(), "ack, extend 2h, extend, hold 2h, release, why"},
+		"the call is out":           {boxed(releasing(guard.ReleaseIssued, guard.CauseExpiry)), []guard.Rule{guard.RuleReleaseStalled}, policy.DefaultRules(), "why"},
+		"ordered":                   {boxed(releasing(noticed, guard.CausePerson)), nil, policy.DefaultRules(), "why"},
 		"snoozed": {boxed(far, func(f *policy.Facts) {
 			f.Mutes = []guard.Mute{{Kind: guard.Snooze, Until: zero.Add(5 * time.Hour)}}
 		}), []guard.Rule{guard.RuleUnderused}, policy.DefaultRules(), "release, why"},
@@ -270,7 +273,7 @@ func anyPresent(t *rapid.T) (policy.Facts, []guard.Rule) {
 		f.Release.Action = guard.ActRelease
 		f.Release.Cause = rapid.SampledFrom([]guard.Cause{guard.CauseExpiry, guard.CauseBudget, guard.CauseIdle, guard.CausePerson, guard.CauseCeiling}).Draw(t, "cause")
 		f.Release.State = rapid.SampledFrom([]guard.ReleaseState{guard.ReleasePlanned, guard.ReleaseNoticed, guard.ReleaseIntended, guard.ReleaseBlocked}).Draw(t, "state")
-		f.Release.Due = zero.Add(time.Duration(rapid.IntRange(-60, 60*24*30).Draw(t, "due")) * time.Minute)
+		f.Release.Due = zero.Add(time.Duration(rapid.IntRange(-60*24*3, 60*24*30).Draw(t, "due")) * time.Minute)
 	}
 	if rapid.IntRange(0, 3).Draw(t, "stray") == 0 {
 		f.Lease, f.Plan = nil, guard.Plan{}
