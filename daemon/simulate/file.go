@@ -38,15 +38,15 @@ type command struct {
 }
 
 type commandKeys struct {
-	At        when          `yaml:"at"`
-	Say       word          `yaml:"say"` // told to whoever watches
-	User      word          `yaml:"user"`
-	Run       word          `yaml:"run"`
-	Slack     configs.Later `yaml:"slack"`
-	Prints    words         `yaml:"prints"`
-	NotPrints words         `yaml:"not_prints"`
-	Fails     refusal       `yaml:"fails"`
-	MayFail   bool          `yaml:"may_fail"`
+	At        when     `yaml:"at"`
+	Say       word     `yaml:"say"` // told to whoever watches
+	User      word     `yaml:"user"`
+	Run       word     `yaml:"run"`
+	Slack     *gesture `yaml:"slack"`
+	Prints    words    `yaml:"prints"`
+	NotPrints words    `yaml:"not_prints"`
+	Fails     refusal  `yaml:"fails"`
+	MayFail   bool     `yaml:"may_fail"`
 }
 
 // ReadNode implements configs.NodeReader.
@@ -58,10 +58,16 @@ func (c *command) ReadNode(n configs.Node) {
 	if !n.Has("at") {
 		n.Problem("at is missing: say when, such as at: 1m")
 	}
+	if c.Slack != nil {
+		if c.Run != "" || n.Has("user") {
+			n.Problem("slack says who does what there: run and user do not go with it")
+		}
+		return
+	}
 	if c.Run == "" {
 		for _, key := range []string{"user", "prints", "not_prints", "fails", "may_fail"} {
 			if n.Has(key) || c.Say == "" {
-				n.Problem("run is missing: write a command line, such as run: guard ls")
+				n.Problem("run is missing: write a command line, such as run: guard ls, or slack: {click: extend, about: lab/i-1, user: U1}")
 				return
 			}
 		}

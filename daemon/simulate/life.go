@@ -22,8 +22,9 @@ import (
 
 // The fake Slack of every story.
 const (
-	slackToken   = "xoxb-simulated"
-	slackChannel = "guard"
+	slackToken    = "xoxb-simulated"
+	slackAppToken = "xapp-simulated"
+	slackChannel  = "guard"
 )
 
 // life is one run of the daemon, from a start to a stop or a crash. Whatever it
@@ -34,8 +35,10 @@ type life struct {
 	commit sync.Mutex // held while a write of the ledger becomes durable
 	daemon *daemon.Daemon
 	ledger *store.Ledger
-	ctx    context.Context //nolint:containedctx // it is the life's own: cut off at its end
-	cancel context.CancelFunc
+	// buttons takes what people do in Slack.
+	buttons *slack.Socket
+	ctx     context.Context //nolint:containedctx // it is the life's own: cut off at its end
+	cancel  context.CancelFunc
 }
 
 func (l *life) dead() bool { return l.killed.Load() }
@@ -72,13 +75,16 @@ func (l *life) start(r *runner) error {
 	if l.ledger, err = store.Open(l.ctx, &tape{r.backend, l}, r.instant()); err != nil {
 		return err
 	}
-	c, err := configs.Rehearse(r.rehearsal)
+	c, err := r.configured()
 	if err != nil {
 		return err
 	}
+	if l.buttons, err = slack.NewSocket(slack.SocketConfig{AppToken: guard.NewSecret(slackAppToken), Token: guard.NewSecret(slackToken), Transport: slackGate{l}, Log: r.log}); err != nil {
+		return err
+	}
 	l.daemon, err = daemon.New(l.ctx, daemon.Options{
-		Ledger: l.ledger, Samples: r.samples, Config: c, Load: func() (*configs.Config, error) { return configs.Rehearse(r.rehearsal) },
-		Factories: map[string]daemon.Factory{"fake": l.provider}, Channels: l.channels,
+		Ledger: l.ledger, Samples: r.samples, Config: c, Load: r.configured,
+		Factories: map[string]daemon.Factory{"fake": l.provider}, Channels: l.channels, Beat: l.beat,
 		Boot: "simulated", Parallel: 1, Now: r.instant, Log: r.log, Version: "simulated",
 	})
 	return err
@@ -97,9 +103,11 @@ func (l *life) provider(_ context.Context, a configs.Account) (providers.Provide
 	return c.Offers(p), nil
 }
 
-// channels are the log and Slack, whatever the configuration says.
-func (l *life) channels(*configs.Config) ([]notify.Channel, error) {
-	s, err := slack.New(slack.Config{Token: guard.NewSecret(slackToken), Channel: "#" + slackChannel, Transport: slackGate{l}})
+// channels are the log and Slack, whatever the configuration says, and the other services
+// that it names.
+func (l *life) channels(c *configs.Config) ([]notify.Channel, error) {
+	s, err := slack.New(slack.Config{Token: guard.NewSecret(slackToken), Channel: "#" + slackChannel, Transport: slackGate{l},
+		Buttons: true, Lang: c.Notify.Slack.Lang, Zone: c.TimeZone, Users: named(c.Notify.Slack)})
 	if err != nil {
 		return nil, err
 	}
@@ -107,6 +115,7 @@ func (l *life) channels(*configs.Config) ([]notify.Channel, error) {
 		&recorder{notifylog.New(l.story.log), l},
 		&paced{recorder{s, l}, s, s},
 	}
+	out = append(out, l.services(c)...)
 	if st := l.story.o.Stage; st != nil {
 		out = append(out, &recorder{st.Channel, l})
 	}
@@ -167,7 +176,7 @@ func (g slackGate) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	r := g.life.story
 	req = req.WithContext(guard.WithInstant(req.Context(), guard.Instant{Wall: r.story.start.Add(r.now).UTC(), Elapsed: r.instant().Elapsed}))
-	resp, err := r.slack.RoundTrip(req)
+	resp, err := r.socket.RoundTrip(req)
 	if g.life.dead() && err == nil {
 		resp.Body.Close()
 		return nil, errDead
@@ -180,6 +189,17 @@ type recorder struct {
 	notify.Channel
 	life *life
 }
+
+// Lang is that of the channel.
+func (c *recorder) Lang() guard.Lang {
+	if x, ok := c.Channel.(interface{ Lang() guard.Lang }); ok {
+		return x.Lang()
+	}
+	return ""
+}
+
+// Fallback implements notify.Reserve.
+func (c *recorder) Fallback() bool { return notify.IsFallback(c.Channel) }
 
 // paced is a recorder of a channel that bounds its posts, and edits them.
 type paced struct {
@@ -211,6 +231,6 @@ func (c *recorder) Post(ctx context.Context, m guard.Message, thread string) (gu
 			text += p.Text + "\n" + p.Blocks + "\n"
 		}
 	}
-	r.posted(c.Name(), m, text, requests, stored, err == nil)
+	r.posted(storyName(c.Channel), m, text, requests, stored, err == nil)
 	return posted, err
 }

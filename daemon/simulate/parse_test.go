@@ -51,7 +51,7 @@ accounts:
 commands:
   - {run: guard ls}
   - {at: 1h, run: kubectl get pods}
-  - {at: 1h, slack: {click: extend, about: lab/i-1, user: U1}}
+  - {at: 1h, slack: {click: extendd, about: lab/i-1, user: U1}}
   - {at: 1h, run: guard register "lab/i-1}
 daemon:
   - {at: 1h, restore: 1h}
@@ -69,7 +69,7 @@ expect:
   - {finding: orphan, id: lab/i-1}
   - {egress: lab/i-1, between: ["11GB", "10 parsec"]}
   - {spend: lab/i-1, between: [2, 3]}
-  - {message: "url:1"}
+  - {message: "url:0"}
   - {deadline: lab/i-1, reason: off_hours, between: [1h, 2h]}
   - {calls: release, count: 1, never: true}
   - {released: nowhere/i-1}
@@ -92,12 +92,12 @@ expect:
 		`:25: accounts.lab.timeline[3]: at is missing`, `:27: accounts.lab.faults[0].call: "relase" is not a call`,
 		`:28: accounts.lab.faults[1].call: calls of snapshot are not supported yet`, `:29: accounts.lab.faults[2].reply: unknown "unreachble": did you mean unreachable?`,
 		`:30: accounts.lab.faults[3]: reply is missing`, `:32: commands[0]: at is missing`, `:33: commands[1].run: "kubectl" is not a program`,
-		`:34: commands[2].slack: not supported yet`, `:35: commands[3].run: a quote is not closed`, `:37: daemon[0].restore: write a time of the story before 1h`,
+		`:34: commands[2].slack: unknown "extendd": did you mean extend?`, `:35: commands[3].run: a quote is not closed`, `:37: daemon[0].restore: write a time of the story before 1h`,
 		`:38: daemon[1].crash_at: write intended or issued`, `:39: daemon[2]: write one thing`, `:43: channels.slack.faults[0].reply: write`,
 		`:45: expect[0].released: "i-1" is not ACCOUNT/ID`, `:46: expect[1].contains: does not go with released`,
 		`:47: expect[2].is: "blokced" is none of`, `:48: expect[3].finding: "off_hours" is none of`,
 		`:49: expect[4].finding: "orphan" is none of`, `:50: expect[5].between[1]: "10 parsec" is not a size`, `:51: expect[6].between[0]: "2" is not an amount`,
-		`:52: expect[7].message: other services are not supported yet`, `:53: expect[8].reason: off_hours is not supported yet`,
+		`:52: expect[7].message: "url:0" is none of slack, log, url:1, url:2`, `:53: expect[8].reason: off_hours is not supported yet`,
 		`:54: expect[9].calls: write one of count, never`, `:55: expect[10].released: "nowhere/i-1": there is no account nowhere`,
 		`:56: expect[11].exit: is is missing`, `:57: expect[12]: says nothing to expect`, `:58: expect[13]: is a number`,
 	} {

@@ -3,6 +3,7 @@ package simulate
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -65,6 +66,9 @@ func (r *runner) plan() {
 		}
 		if c.Run != "" {
 			r.at(c.at, byPeople, func(ctx context.Context) { r.command(ctx, c) })
+		}
+		if c.Slack != nil {
+			r.at(c.at, byPeople, func(ctx context.Context) { r.gesture(ctx, c) })
 		}
 	}
 	r.planExpectations()
@@ -192,30 +196,39 @@ func (r *runner) command(ctx context.Context, c command) {
 	if st := r.o.Stage; st != nil {
 		st.Ran(string(c.Run), out+errOut)
 	}
-	line := c.node.Line()
 	said := strings.TrimSpace(out + "\n" + errOut)
 	r.ran = append(r.ran, Ran{r.now, string(c.Run), status, said, asked != nil && asked.dead()})
-	ok := true
+	how := ""
+	if status != 0 {
+		how = fmt.Sprintf("fails with status %d", status)
+	}
+	r.judge(c, string(c.Run), how, said, errOut)
+}
+
+// judge tells whether what a person did went as the file says: how it failed, "" where it
+// worked; said is all that they were told, and why what of it tells why it failed.
+func (r *runner) judge(c command, what, how, said, why string) {
+	line, ok := c.node.Line(), true
 	wrong := func(format string, args ...any) {
 		ok = false
 		r.fail(line, format, args...)
 	}
 	switch {
-	case c.Fails.set && status == 0:
-		wrong("%s works, and it should fail", c.Run)
-	case c.Fails.set && !has(errOut, c.Fails.text):
-		wrong("%s fails, as it should, but without %q:\n%s", c.Run, c.Fails.text, indent(errOut))
-	case !c.Fails.set && !c.MayFail && status != 0:
-		wrong("%s fails with status %d:\n%s", c.Run, status, indent(errOut))
+	case c.Fails.set && how == "":
+		wrong("%s works, and it should fail", what)
+	case c.Fails.set && !has(why, c.Fails.text):
+		wrong("%s fails, as it should, but without %q:\n%s", what, c.Fails.text, indent(why))
+	case !c.Fails.set && !c.MayFail && how != "":
+		wrong("%s %s:\n%s", what, how, indent(why))
 	}
 	for _, p := range c.Prints {
 		if !has(said, p) {
-			wrong("%s does not print %q but:\n%s", c.Run, p, indent(said))
+			wrong("%s does not print %q but:\n%s", what, p, indent(said))
 		}
 	}
 	for _, p := range c.NotPrints {
 		if has(said, p) {
-			wrong("%s prints %q:\n%s", c.Run, p, indent(said))
+			wrong("%s prints %q:\n%s", what, p, indent(said))
 		}
 	}
 	if ok && (c.Fails.set || len(c.Prints)+len(c.NotPrints) > 0) {

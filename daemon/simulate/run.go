@@ -77,6 +77,7 @@ type runner struct {
 	clouds    map[string]*cloud
 	order     []string // names of clouds
 	slack     *notifytest.Slack
+	socket    *notifytest.Socket // before it
 
 	now    time.Duration // the story's: the cloud's
 	clock  time.Duration // how far guard's wall clock is off
@@ -172,6 +173,7 @@ func (r *runner) found(ctx context.Context) error {
 
 func (r *runner) slackFaults() {
 	r.slack = notifytest.NewSlack(slackToken, slackChannel)
+	r.socket = notifytest.NewSocket(r.slack, slackAppToken)
 	start := r.story.start
 	for _, f := range r.story.raw.Channels.Slack.Faults {
 		out := notifytest.Fault{Times: f.Times.n, Stored: f.Reply.stored, TimesOut: f.Reply.timesOut, Refused: f.Reply.refused,
