@@ -2,8 +2,8 @@ package say
 
 // chineseURL is what the channels of other services say themselves, and the test of them.
 var chineseURL = map[string]string{
-	"… (cut)": "…（已截断）",
-	"For %s":  "请 %s 查看",
+	"… (cut)": "…（已截断）", "%s guard show tells all of it": "%s 完整内容见 guard show",
+	"For %s": "请 %s 查看",
 	"The mail server does not take %s: change to= under notify.urls.": "邮件服务器不接受 %s：请修改 notify.urls 里的 to=。",
 
 	"guard can reach you here":                                  "guard 能在这里通知到你",
