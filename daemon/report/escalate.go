@@ -241,7 +241,7 @@ func (l *Escalate) fill(v *store.View, c *outcry, now time.Time) error {
 
 // unheard puts it into words.
 func (l *Escalate) unheard(c outcry, lang guard.Lang) policy.Unheard {
-	u := policy.Unheard{Finding: c.finding, First: c.first, Offers: c.offers, What: policy.Stage{Title: c.finding.Title}}
+	u := policy.Unheard{Finding: c.finding, First: c.first, Offers: c.offers, What: policy.Stage{Title: c.finding.TitleIn(lang)}}
 	scene := release.Scene{Zone: l.Zone, Lang: lang, Hourly: c.hourly}
 	if c.lease != nil {
 		u.Owner, scene.Purpose = c.lease.Owner, c.lease.Purpose
