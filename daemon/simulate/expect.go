@@ -335,10 +335,8 @@ func (e *expectation) checkWords(wrong func(key, format string, args ...any)) {
 		if e.main == "message" {
 			channel = string(e.Message)
 		}
-		if strings.HasPrefix(channel, "url:") {
-			wrong(e.main, "other services are not supported yet: write slack or log")
-		} else {
-			each(e.main, []string{channel}, []string{"slack", "log"})
+		if !isService(channel) && !contains([]string{"slack", "log"}, channel) && (e.main != "posts" || channel != heart) {
+			wrong(e.main, "%q is none of slack, log, url:1, url:2 and so on", clip(channel))
 		}
 	case "calls":
 		callName(e.node, "calls", string(e.Calls))
