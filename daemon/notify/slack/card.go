@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	maxName = 120 // of one name from outside, in characters
+	maxName = 100 // of one name from outside: half a field
 	maxOpen = 6   // findings
 )
 
@@ -46,16 +46,19 @@ func (v view) card(m guard.Message) []string {
 	return out
 }
 
-// name is one name from outside, cut where it is long.
+// name is one name from outside, cut where it is long, with its escapes to come.
 func name(s string) string {
 	s = plain(s)
-	if r := []rune(s); len(r) > maxName {
-		return string(r[:maxName]) + "…"
+	used := size(cutMark)
+	for i, r := range s {
+		if used += size(escaped(r)); used > maxName {
+			return s[:i] + cutMark
+		}
 	}
 	return s
 }
 
-// what is the resource: its name, its GPUs, its state.
+// what is the resource: its name, how it is, its GPUs.
 func what(m guard.Message) string {
 	c, l := m.Card, m.Lang
 	called := name(c.Name)
@@ -69,6 +72,11 @@ func what(m guard.Message) string {
 		}
 	}
 	add(called)
+	if c.State == "" || c.State == guard.StateUnknown {
+		add(say.In(l, "state unknown"))
+	} else {
+		add(say.In(l, name(string(c.State))))
+	}
 	switch model := name(c.Model); {
 	case c.GPUs > 0 && model != "":
 		add(fmt.Sprintf("%d × %s", c.GPUs, model))
@@ -78,11 +86,6 @@ func what(m guard.Message) string {
 	add(name(c.Type))
 	if c.Spot {
 		add(say.In(l, "spot"))
-	}
-	if c.State == "" || c.State == guard.StateUnknown {
-		add(say.In(l, "state unknown"))
-	} else {
-		add(say.In(l, name(string(c.State))))
 	}
 	return strings.Join(parts, say.In(l, ", "))
 }

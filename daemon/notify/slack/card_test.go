@@ -54,6 +54,22 @@ func TestWhen(t *testing.T) {
 	}
 }
 
+// TestDays: days begin and end by the team's clock, not by UTC's.
+func TestDays(t *testing.T) {
+	v := view{at: time.Date(2026, 3, 6, 16, 30, 0, 0, time.UTC), zone: time.FixedZone("", 8*3600)} // 00:30 of the 7th
+	for _, tt := range []struct {
+		d    time.Duration
+		want string
+	}{{-time.Hour, "yesterday 23:30 (1h ago)"}, {time.Hour, "today 01:30 (in 1h)"}, {23*time.Hour + 40*time.Minute, "tomorrow 00:10 (in 23h40m)"}} {
+		if got := v.when(guard.English, v.at.Add(tt.d)); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+	if got, want := v.stamp(v.at.Add(-time.Hour)), "2026-03-06 23:30 +08:00"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestNext: what happens when, and nothing that does not.
 func TestNext(t *testing.T) {
 	at, zone := noon(t)

@@ -2,6 +2,8 @@ package slack
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -124,4 +126,48 @@ func TestLookupsAreRemembered(t *testing.T) {
 			t.Errorf("%d addresses are remembered", n)
 		}
 	})
+}
+
+// TestLookupReplies: an answer that names no member mentions nobody, and a wait that Slack
+// asks for is kept.
+func TestLookupReplies(t *testing.T) {
+	const eva = "eva@lab.example"
+	for name, tt := range map[string]struct {
+		status     int
+		after      string
+		body       string
+		pings      []string
+		least, end time.Duration // when she is looked up again
+	}{
+		"a member":         {200, "", `{"ok":true,"user":{"id":"U0EVA"}}`, []string{"U0EVA"}, foundFor - 1, foundFor},
+		"who has left":     {200, "", `{"ok":true,"user":{"id":"U0EVA","deleted":true}}`, nil, lostFor - 1, lostFor},
+		"markup for an ID": {200, "", `{"ok":true,"user":{"id":"U1> <!channel"}}`, nil, lostFor - 1, lostFor},
+		"no user":          {200, "", `{"ok":true}`, nil, lostFor - 1, lostFor},
+		"a page":           {200, "", `<html>`, nil, brokenFor - 1, brokenFor},
+		"throttled":        {429, "600", `{"ok":false,"error":"ratelimited"}`, nil, 10*time.Minute - 1, 10 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			far := notifytest.NewSlack(token, "gpu-cost")
+			lookups := 0
+			c, err := New(Config{Token: guard.NewSecret(token), Channel: "#gpu-cost", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+				if !strings.HasSuffix(r.URL.Path, "users.lookupByEmail") {
+					return far.RoundTrip(r)
+				}
+				lookups++
+				return &http.Response{StatusCode: tt.status, Header: http.Header{"Retry-After": {tt.after}}, Body: io.NopCloser(strings.NewReader(tt.body)), Request: r}, nil
+			})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if pings, text := mentioned(t, c, far, 0, eva); !slices.Equal(pings, tt.pings) || tt.pings == nil && !strings.Contains(text, "For "+eva) {
+				t.Errorf("pings %q and says %q", pings, text)
+			}
+			if mentioned(t, c, far, tt.least, eva); lookups != 1 {
+				t.Errorf("looked up again after %s", tt.least)
+			}
+			if mentioned(t, c, far, tt.end, eva); lookups != 2 {
+				t.Errorf("not looked up again after %s", tt.end)
+			}
+		})
+	}
 }

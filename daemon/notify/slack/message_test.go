@@ -13,6 +13,7 @@ import (
 
 	"guard"
 	"guard/daemon/notify/notifytest"
+	"guard/policy/say"
 )
 
 // team are the people whom the channels of these tests know.
@@ -217,8 +218,10 @@ func TestHostile(t *testing.T) {
 						t.Errorf("people get %q", bad)
 					}
 				}
-				if !strings.Contains(p.Blocks, m.Title) {
-					t.Errorf("the title is lost in %.300q", p.Blocks)
+				for _, want := range []string{m.Title, say.In(l, "running"), say.In(l, "nothing is due")} {
+					if !strings.Contains(p.Blocks, want) {
+						t.Errorf("%q is lost in %.600q", want, p.Blocks)
+					}
 				}
 			})
 		}
@@ -237,6 +240,35 @@ func TestCut(t *testing.T) {
 		}
 		if got := far.Stored()[0].Blocks; !strings.HasSuffix(got, want) || c.Fits(m) {
 			t.Errorf("%s: it ends with %q, and fits: %t", l, got[len(got)-100:], c.Fits(m))
+		}
+	}
+}
+
+// TestRoom: a message with the most of everything is taken whole below its lines.
+func TestRoom(t *testing.T) {
+	most := strings.Repeat("🔥<&>", 3000)
+	m := notifytest.Message("slack", "one")
+	m.Title, m.Lines = most, slices.Repeat([]string{most}, 5)
+	m.About[0].ID = most
+	m.Mentions = slices.Concat([]string{"ana", "李雷", "eva@lab.example"}, slices.Repeat([]string{most + "."}, 20))
+	m.Card = &guard.Card{Name: most, Purpose: most, Owner: most, Team: most, State: guard.StateRunning, GPUs: 8, Model: most, Type: most, Spot: true,
+		Spent: slices.Repeat([]guard.Money{guard.MustMoney("123456789012.99 USD")}, 50), AtLeast: true, Budget: guard.MustMoney("123456789012.99 CNY"),
+		Ends: notifytest.Start.Add(time.Hour), Does: guard.ActRelease, By: guard.CauseExpiry, Held: notifytest.Start.Add(time.Hour),
+		Snoozed: notifytest.Start.Add(time.Hour), Open: slices.Repeat([]guard.Rule{guard.Rule(most)}, 50), AsOf: notifytest.Start.AddDate(1, 0, 0)}
+	for range 4 {
+		for _, c := range clicks {
+			m.Offers = append(m.Offers, guard.Offer{Click: c, For: 1<<63 - 1, Key: "k"})
+		}
+	}
+	for _, l := range guard.Langs {
+		m.Lang = l
+		c, far := staffed(t, l)
+		if _, err := c.Post(ctxAt(t, 0), m, ""); err != nil {
+			t.Fatal(err)
+		}
+		p := far.Stored()[0]
+		if n := size(p.Text + p.Blocks); n > 12_000 || len(p.Buttons) != maxOffers || !slices.Equal(p.Pings, []string{"U0ANA", "W0LI", "U0EVA"}) {
+			t.Errorf("%d characters in all, %d buttons, pings %q", n, len(p.Buttons), p.Pings)
 		}
 	}
 }

@@ -20,12 +20,9 @@ const (
 	maxText     = 3000 // the fall-back: notifications, search, clients without blocks
 	maxShort    = 1000 // the form for a message that Slack found too long
 
-	// What stands below the lines takes room from them beyond maxTail.
-	maxTail     = 1800
+	maxBelow    = 1500 // what the lines leave to what stands below them
 	maxMentions = 600
-	maxCard     = 10 * maxField
 	maxField    = 240
-	maxButtons  = 1200
 	maxContext  = 400
 )
 
@@ -65,7 +62,10 @@ func (v view) render(m guard.Message) rendered {
 	}
 	r := rendered{whole: true}
 	r.text, _ = escape(full, maxText)
-	left := maxBlockSum - reserved(m)
+	left := maxBlockSum
+	if m.Card != nil || len(m.Offers)+len(m.Mentions) > 0 {
+		left -= maxBelow
+	}
 	if head, ok := escape(title, maxHeader); ok {
 		r.blocks = append(r.blocks, api.NewHeaderBlock(plainText(head)))
 		left -= size(head)
@@ -108,23 +108,4 @@ func (v view) render(m guard.Message) rendered {
 		r.blocks = append(r.blocks, api.NewContextBlock("", plainText(last)))
 	}
 	return r
-}
-
-// reserved is what the title and the lines must leave to the rest. It depends on no
-// clock and no look-up, so that a message is cut in the same place each time.
-func reserved(m guard.Message) int {
-	tail := 0
-	if len(m.Mentions) > 0 {
-		tail += maxMentions
-	}
-	if m.Card != nil {
-		tail += maxCard
-	}
-	if len(m.Offers) > 0 {
-		tail += maxButtons
-	}
-	if m.Card != nil || len(m.Offers) > 0 {
-		tail += maxContext
-	}
-	return max(0, tail-maxTail)
 }

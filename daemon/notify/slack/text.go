@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 
 	api "github.com/slack-go/slack"
 
@@ -17,16 +18,9 @@ const cutMark = "…"
 // UTF-16 units are the most that a character can be.
 func size(s string) (n int) {
 	for _, r := range s {
-		n += units(r)
+		n += utf16.RuneLen(r)
 	}
 	return n
-}
-
-func units(r rune) int {
-	if r > 0xFFFF {
-		return 2
-	}
-	return 1
 }
 
 // plainText is a text that Slack shows as it is, escaped already.
@@ -62,16 +56,8 @@ func escape(s string, n int) (string, bool) {
 	used, safe := 0, 0 // safe: bytes that leave room for the mark
 	room := n - size(cutMark)
 	for _, r := range s {
-		part, wide := string(r), units(r)
-		switch r {
-		case '&':
-			part, wide = "&amp;", 5
-		case '<':
-			part, wide = "&lt;", 4
-		case '>':
-			part, wide = "&gt;", 4
-		}
-		if used += wide; used > n {
+		part := escaped(r)
+		if used += size(part); used > n {
 			return b.String()[:safe] + cutMark, false
 		}
 		b.WriteString(part)
@@ -80,6 +66,19 @@ func escape(s string, n int) (string, bool) {
 		}
 	}
 	return b.String(), true
+}
+
+// escaped is one character as Slack wants it (docs.slack.dev/messaging/formatting-message-text).
+func escaped(r rune) string {
+	switch r {
+	case '&':
+		return "&amp;"
+	case '<':
+		return "&lt;"
+	case '>':
+		return "&gt;"
+	}
+	return string(r)
 }
 
 // brief is text from outside within n.

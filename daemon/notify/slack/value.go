@@ -40,7 +40,7 @@ func (v value) encode() (string, bool) {
 // ErrInvalid.
 func decodeValue(s string) (value, error) {
 	var v value
-	if len(s) <= maxValue && json.Unmarshal([]byte(s), &v) == nil {
+	if json.Unmarshal([]byte(s), &v) == nil {
 		if again, ok := v.encode(); ok && again == s {
 			return v, nil
 		}
