@@ -98,7 +98,7 @@ func TestVetoableIsPolicys(t *testing.T) {
 // TestHelpFitsATerminal: no line of any help is wider than 80 columns.
 func TestHelpFitsATerminal(t *testing.T) {
 	d := daemonFor(t)
-	for _, verb := range []string{"", "register", "ls", "show", "why", "extend", "hold", "unhold", "release", "protect", "unprotect", "veto", "unveto", "snooze", "unsnooze", "ack", "spool", "findings", "log", "status", "agent", "run", "egress", "egress ls", "egress show", "egress estimate"} {
+	for _, verb := range []string{"", "register", "ls", "show", "why", "extend", "hold", "unhold", "release", "protect", "unprotect", "veto", "unveto", "snooze", "unsnooze", "ack", "spool", "findings", "report", "log", "status", "agent", "run", "egress", "egress ls", "egress show", "egress estimate"} {
 		_, out, _ := inside(t, d, "", append(strings.Fields(verb), "--help")...)
 		for line := range strings.Lines(out) {
 			if n := len([]rune(strings.TrimRight(line, "\n"))); n > 80 {

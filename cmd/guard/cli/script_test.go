@@ -22,6 +22,7 @@ import (
 	"guard/daemon/doctor"
 	"guard/daemon/meter"
 	"guard/daemon/observe"
+	"guard/daemon/report"
 	"guard/daemon/wire"
 	"guard/policy"
 	"guard/providers"
@@ -147,6 +148,11 @@ func newDaemon() (*testDaemon, error) {
 			return wire.Storage{Path: "/var/lib/guard/ledger.db", Schema: 2, Size: 3 << 20, Disk: 20 << 30, Free: 12 << 30, Folder: "/backup", Backups: 7, Newest: &begun}
 		},
 		Delivery: func(v *store.View) ([]wire.Channel, error) { return []wire.Channel{{Name: "log"}}, nil },
+		Report: func(ctx context.Context, at guard.Instant, lang guard.Lang) (wire.Report, error) {
+			c := report.Config{Ledger: d.ledger, Zone: zone, Loops: func() []report.Run { return nil }}
+			digest, err := report.NewDigest(c, nil, nil).Gather(ctx, at, false)
+			return report.Wire(digest, lang), err
+		},
 	})
 	d.srv = &http.Server{Handler: d.settled(api.As(api.Caller{Name: "ana", Role: guard.Admin}, d.api))}
 	return d, d.cycle()
