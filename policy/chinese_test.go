@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
+	"pgregory.net/rapid"
 
 	"guard"
 	"guard/policy"
@@ -76,6 +77,27 @@ func TestChinese(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLanguageDecidesNothing: whatever the facts, what is decided in another language is
+// the same, but for its words.
+func TestLanguageDecidesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f, rules := anyLease(t), policy.DefaultRules()
+		english := policy.Evaluate(rules, f)
+		f.Lang = guard.Chinese
+		chinese := policy.Evaluate(rules, f)
+		if diff := cmp.Diff(show(wordless(english)), show(wordless(chinese))); diff != "" {
+			t.Fatalf("another language decides something else (-English +Chinese):\n%s", diff)
+		}
+		for i, v := range english.Verdicts {
+			for j, s := range v.Stages {
+				if is := chinese.Verdicts[i].Stages[j]; is.Title == s.Title || slices.Contains(is.Lines, "") {
+					t.Fatalf("%q is %q in Chinese, with %q", s.Title, is.Title, is.Lines)
+				}
+			}
+		}
+	})
 }
 
 // TestChineseMessages is what becomes of findings that were told: still so, over, many.
