@@ -29,7 +29,7 @@ import (
 
 // Options is what the API works with. Functions are asked anew at each request,
 // so that a reload needs no new handler. All of them but Doubt, Channels, Delivery,
-// Storage, Report, Examine, Backup, Version and Log must be there.
+// Storage, Examine, Backup, Version and Log must be there.
 type Options struct {
 	Ledger *store.Ledger
 	// Account is the configured account of a name.
@@ -53,7 +53,7 @@ type Options struct {
 	// Examine looks at everything that guard stands on, in calls to providers and
 	// channels too; nil: nobody asks.
 	Examine func(ctx context.Context, at guard.Instant, s wire.Status) wire.Diagnosis
-	// Report is the digest as of now, in a language; nil: there is none.
+	// Report is the digest as of now, in a language.
 	Report func(ctx context.Context, at guard.Instant, lang guard.Lang) (wire.Report, error)
 	// Why gives the facts behind what guard decides about a resource, and the
 	// reasoning in lines (decide).

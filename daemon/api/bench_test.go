@@ -108,6 +108,10 @@ func newBench(t *testing.T, change ...func(*fake.Script)) *bench {
 			b.examined = s
 			return wire.Diagnosis{Now: at.Wall, Sections: []wire.Section{{Name: "account lab", Points: []wire.Point{{State: wire.PointOK, Text: "list"}}}}}
 		},
+		Report: func(_ context.Context, at guard.Instant, lang guard.Lang) (wire.Report, error) {
+			return wire.Report{Now: at.Wall, Title: "told in " + string(lang), Lines: []string{}, Spend: []string{}, Unpriced: []string{}, Spent: []wire.ReportSpend{},
+				Ended: []wire.ReportEnded{}, Ends: []wire.ReportEnd{}}, nil
+		},
 		Kick: func(loop string) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
