@@ -58,6 +58,21 @@ func underCeiling(due time.Duration) policy.Rules {
 	return r
 }
 
+// dear has a ceiling in money, and pricedOut reaches it.
+var dear = func() policy.Rules {
+	r := policy.DefaultRules()
+	r.Ceilings.Budget = []guard.Money{guard.MustMoney("50 USD")}
+	return r
+}()
+
+func pricedOut(due time.Duration) func(*policy.Facts) {
+	return func(f *policy.Facts) {
+		d, _ := dear.Ceiling(*f.Lease, nil, 0, zero)
+		d.Limit, d.Due = zero.Add(due), zero.Add(due)
+		f.Plan.Deadlines = append(f.Plan.Deadlines, d)
+	}
+}
+
 func releasing(state guard.ReleaseState, cause guard.Cause, change ...func(*guard.Release)) func(*policy.Facts) {
 	return func(f *policy.Facts) {
 		f.Release = &guard.Release{ID: "r-1", Target: f.Resource(), State: state, Cause: cause, Action: guard.ActRelease, By: "guard", Due: zero.Add(30 * time.Minute), NoticedAt: zero}
@@ -223,30 +238,32 @@ func TestOffers(t *testing.T) {
 		rules policy.Rules
 		want  string
 	}{
-		"far from any limit":        {boxed(far), nil, policy.DefaultRules(), "why"},
-		"near its end, in 3h":       {boxed(), []guard.Rule{guard.RuleExpired}, policy.DefaultRules(), "extend 2h, extend, release, snooze 4h, why"},
-		"noticed, above a ceiling":  {boxed(ceilinged(time.Hour), releasing(noticed, guard.CauseExpiry)), nil, underCeiling(time.Hour), "release, why"},
-		"noticed":                   {boxed(releasing(noticed, guard.CauseExpiry)), []guard.Rule{guard.RuleExpired}, policy.DefaultRules(), "extend 2h, extend, hold 2h, release, snooze 4h, why"},
-		"near its cap":              {boxed(far, capped(time.Hour)), []guard.Rule{guard.RuleBudgetWarning}, policy.DefaultRules(), "extend, hold 2h, release, snooze 4h, why"},
-		"half of a cap is spent":    {boxed(capped(48*time.Hour), far), []guard.Rule{guard.RuleBudgetWarning}, policy.DefaultRules(), "extend, release, snooze 4h, why"},
-		"over its cap":              {boxed(far, alerting), []guard.Rule{guard.RuleBudgetExceeded}, policy.DefaultRules(), "ack, extend, release, snooze 4h, why"},
-		"its time is up, it tells":  {boxed(alerting, func(f *policy.Facts) { f.Lease.ExpiresAt = zero.Add(-time.Hour) }), []guard.Rule{guard.RuleExpired}, policy.DefaultRules(), "extend 2h, extend, release, snooze 4h, why"},
-		"near its ceiling":          {boxed(ceilinged(time.Hour)), []guard.Rule{guard.RuleCeilingReached}, underCeiling(time.Hour), "release, snooze 4h, why"},
-		"its end below a ceiling":   {boxed(ceilinged(4 * time.Hour)), nil, underCeiling(4 * time.Hour), "extend, release, why"},
-		"its end at the ceiling":    {boxed(ceilinged(3 * time.Hour)), nil, underCeiling(3 * time.Hour), "release, why"},
-		"observe mode":              {boxed(observing), []guard.Rule{guard.RuleExpired}, policy.DefaultRules(), "extend 2h, extend, snooze 4h, why"},
-		"idle":                      {boxed(far), []guard.Rule{guard.RuleIdleEmpty}, policy.DefaultRules(), "release, snooze 4h, why"},
-		"about to be, and observed": {boxed(far, observing, releasing(noticed, guard.CauseIdle)), []guard.Rule{guard.RuleIdleEmpty}, policy.DefaultRules(), "snooze 4h, why"},
-		"about to be stopped":       {boxed(far, releasing(noticed, guard.CauseIdle)), []guard.Rule{guard.RuleIdleEmpty}, policy.DefaultRules(), "veto 2h, hold 2h, release, snooze 4h, why"},
-		"nobody's":                  {boxed(unleased), []guard.Rule{guard.RuleUnregistered}, policy.DefaultRules(), "register, release, snooze 4h, why"},
-		"nobody's, and not ours":    {boxed(unleased, func(f *policy.Facts) { f.May.GPU = false }), []guard.Rule{guard.RuleUnregistered}, policy.DefaultRules(), "register, snooze 4h, why"},
-		"nobody's, observed":        {boxed(unleased, observing), []guard.Rule{guard.RuleUnregistered}, policy.DefaultRules(), "register, snooze 4h, why"},
-		"adopted":                   {boxed(func(f *policy.Facts) { f.Lease.Adopted = true }), []guard.Rule{guard.RuleUnregistered}, policy.DefaultRules(), "register, release, snooze 4h, why"},
-		"blocked":                   {boxed(releasing(blocked, guard.CauseExpiry, because(guard.BlockPermission))), []guard.Rule{guard.RuleReleaseBlocked}, policy.DefaultRules(), "ack, extend 2h, extend, hold 2h, why"},
-		"too many at once":          {boxed(releasing(blocked, guard.CauseExpiry, because(guard.BlockSurprise))), []guard.Rule{guard.RuleReleaseBlocked}, policy.DefaultRules(), "ack, extend 2h, extend, hold 2h, release, why"},
-		"six at most":               {boxed(releasing(noticed, guard.CauseExpiry)), []guard.Rule{guard.RuleExpired, guard.RuleBudgetExceeded}, policy.DefaultRules(), "ack, extend 2h, extend, hold 2h, release, why"},
-		"the call is out":           {boxed(releasing(guard.ReleaseIssued, guard.CauseExpiry)), []guard.Rule{guard.RuleReleaseStalled}, policy.DefaultRules(), "why"},
-		"ordered":                   {boxed(releasing(noticed, guard.CausePerson)), nil, policy.DefaultRules(), "why"},
+		"far from any limit":       {boxed(far), nil, policy.DefaultRules(), "why"},
+		"near its end, in 3h":      {boxed(), []guard.Rule{guard.RuleExpired}, policy.DefaultRules(), "extend 2h, extend, release, snooze 4h, why"},
+		"noticed, above a ceiling": {boxed(ceilinged(time.Hour), releasing(noticed, guard.CauseExpiry)), nil, underCeiling(time.Hour), "release, why"},
+		"noticed":                  {boxed(releasing(noticed, guard.CauseExpiry)), []guard.Rule{guard.RuleExpired}, policy.DefaultRules(), "extend 2h, extend, hold 2h, release, snooze 4h, why"},
+		"near its cap":             {boxed(far, capped(time.Hour)), []guard.Rule{guard.RuleBudgetWarning}, policy.DefaultRules(), "extend, hold 2h, release, snooze 4h, why"},
+		"half of a cap is spent":   {boxed(capped(48*time.Hour), far), []guard.Rule{guard.RuleBudgetWarning}, policy.DefaultRules(), "extend, release, snooze 4h, why"},
+		"over its cap":             {boxed(far, alerting), []guard.Rule{guard.RuleBudgetExceeded}, policy.DefaultRules(), "ack, extend, release, snooze 4h, why"},
+		"its time is up, it tells": {boxed(alerting, func(f *policy.Facts) { f.Lease.ExpiresAt = zero.Add(-time.Hour) }), []guard.Rule{guard.RuleExpired}, policy.DefaultRules(), "extend 2h, extend, release, snooze 4h, why"},
+		"near its ceiling":         {boxed(ceilinged(time.Hour)), []guard.Rule{guard.RuleCeilingReached}, underCeiling(time.Hour), "release, snooze 4h, why"},
+		"its end below a ceiling that is not solved for": {boxed(), nil, underCeiling(4 * time.Hour), "extend, release, why"},
+		"its end below a ceiling in money":               {boxed(pricedOut(4 * time.Hour)), nil, dear, "extend, release, why"},
+		"its end below a ceiling":                        {boxed(ceilinged(4 * time.Hour)), nil, underCeiling(4 * time.Hour), "extend, release, why"},
+		"its end at the ceiling":                         {boxed(ceilinged(3 * time.Hour)), nil, underCeiling(3 * time.Hour), "release, why"},
+		"observe mode":                                   {boxed(observing), []guard.Rule{guard.RuleExpired}, policy.DefaultRules(), "extend 2h, extend, snooze 4h, why"},
+		"idle":                                           {boxed(far), []guard.Rule{guard.RuleIdleEmpty}, policy.DefaultRules(), "release, snooze 4h, why"},
+		"about to be, and observed":                      {boxed(far, observing, releasing(noticed, guard.CauseIdle)), []guard.Rule{guard.RuleIdleEmpty}, policy.DefaultRules(), "snooze 4h, why"},
+		"about to be stopped":                            {boxed(far, releasing(noticed, guard.CauseIdle)), []guard.Rule{guard.RuleIdleEmpty}, policy.DefaultRules(), "veto 2h, hold 2h, release, snooze 4h, why"},
+		"nobody's":                                       {boxed(unleased), []guard.Rule{guard.RuleUnregistered}, policy.DefaultRules(), "register, release, snooze 4h, why"},
+		"nobody's, and not ours":                         {boxed(unleased, func(f *policy.Facts) { f.May.GPU = false }), []guard.Rule{guard.RuleUnregistered}, policy.DefaultRules(), "register, snooze 4h, why"},
+		"nobody's, observed":                             {boxed(unleased, observing), []guard.Rule{guard.RuleUnregistered}, policy.DefaultRules(), "register, snooze 4h, why"},
+		"adopted":                                        {boxed(func(f *policy.Facts) { f.Lease.Adopted = true }), []guard.Rule{guard.RuleUnregistered}, policy.DefaultRules(), "register, release, snooze 4h, why"},
+		"blocked":                                        {boxed(releasing(blocked, guard.CauseExpiry, because(guard.BlockPermission))), []guard.Rule{guard.RuleReleaseBlocked}, policy.DefaultRules(), "ack, extend 2h, extend, hold 2h, why"},
+		"too many at once":                               {boxed(releasing(blocked, guard.CauseExpiry, because(guard.BlockSurprise))), []guard.Rule{guard.RuleReleaseBlocked}, policy.DefaultRules(), "ack, extend 2h, extend, hold 2h, release, why"},
+		"six at most":                                    {boxed(releasing(noticed, guard.CauseExpiry)), []guard.Rule{guard.RuleExpired, guard.RuleBudgetExceeded}, policy.DefaultRules(), "ack, extend 2h, extend, hold 2h, release, why"},
+		"the call is out":                                {boxed(releasing(guard.ReleaseIssued, guard.CauseExpiry)), []guard.Rule{guard.RuleReleaseStalled}, policy.DefaultRules(), "why"},
+		"ordered":                                        {boxed(releasing(noticed, guard.CausePerson)), nil, policy.DefaultRules(), "why"},
 		"snoozed": {boxed(far, func(f *policy.Facts) {
 			f.Mutes = []guard.Mute{{Kind: guard.Snooze, Until: zero.Add(5 * time.Hour)}}
 		}), []guard.Rule{guard.RuleUnderused}, policy.DefaultRules(), "release, why"},

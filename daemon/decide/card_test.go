@@ -89,6 +89,12 @@ func TestMessagesCarryTheirCard(t *testing.T) {
 			t.Errorf("%s does not count in the state that the message left behind", o.Click)
 		}
 	}
+	w.change("i-1", func(l *guard.Lease) { l.ExpiresAt = l.ExpiresAt.Add(100 * time.Hour) })
+	w.after(time.Second)
+	said = w.said()
+	if m := said[len(said)-1]; len(said) != 2 || m.Card == nil || m.Card.Release != "" || !m.Card.Ends.Equal(zero.Add(102*time.Hour)) || offered(m) != "why" {
+		t.Errorf("withdrawn: %+v, card %+v", m, m.Card)
+	}
 }
 
 // TestGroupedMessagesCarryNone: what is about several has no card, and waits where all do.
@@ -157,18 +163,19 @@ func TestCardIsEdited(t *testing.T) {
 	}
 }
 
-// TestNewestCardWins: what still waits is replaced.
+// TestNewestCardWins: what still waits is replaced, also where only the clicks that it
+// offers would not count any more.
 func TestNewestCardWins(t *testing.T) {
 	w := newWorld(t, guard.Enforce)
 	w.instance("i-1")
-	w.lease("i-1", 100*time.Hour)
+	w.lease("i-1", 10*time.Hour)
 	w.thread("slack", "i-1")
 	w.once()
-	for range 3 {
-		w.change("i-1", func(l *guard.Lease) { l.ExpiresAt = l.ExpiresAt.Add(2 * time.Hour) })
+	for _, d := range []time.Duration{2 * time.Hour, 2 * time.Hour, time.Minute} {
+		w.change("i-1", func(l *guard.Lease) { l.ExpiresAt = l.ExpiresAt.Add(d) })
 		w.once()
 	}
-	if got := w.edits(); len(got) != 1 || !got[0].Card.Ends.Equal(zero.Add(106*time.Hour)) {
+	if got := w.edits(); len(got) != 1 || !got[0].Card.Ends.Equal(zero.Add(14*time.Hour+time.Minute)) {
 		t.Errorf("edits: %+v", got)
 	}
 }
@@ -298,4 +305,54 @@ func (w *world) state(name string, s guard.State) {
 		o.Resource.State = s
 		return put(err, tx.Observed.Put(o))
 	})
+}
+
+// TestTell: what a release says has the card of the ledger as it is from then on, with what
+// its receipt says of money.
+func TestTell(t *testing.T) {
+	w := newWorld(t, guard.Enforce)
+	w.instance("i-1")
+	w.lease("i-1", 2*time.Hour)
+	w.to(time.Hour)
+	tell := func(stage string, rule guard.Rule, change func(*store.Tx, *guard.Release) error) guard.Message {
+		t.Helper()
+		r, ok := w.release("i-1")
+		if !ok {
+			t.Fatal("no release")
+		}
+		w.update(func(tx *store.Tx) error {
+			if err := change(tx, &r); err != nil {
+				return err
+			}
+			return w.loop.Tell(tx, w.at, r, stage, func(guard.Lang) guard.Message {
+				return guard.Message{Rule: rule, Release: r.ID, Thread: r.Target.Key(), About: []guard.ResourceID{r.Target}, Title: stage, CreatedAt: w.at.Wall}
+			})
+		})
+		said := w.said()
+		i := slices.IndexFunc(said, func(m guard.Message) bool { return m.Title == stage })
+		if i < 0 || said[i].Card == nil {
+			t.Fatalf("%s: %+v", stage, said)
+		}
+		return said[i]
+	}
+	m := tell("blocked permission", guard.RuleReleaseBlocked, func(tx *store.Tx, r *guard.Release) error {
+		r.State, r.Reason = guard.ReleaseBlocked, guard.BlockPermission
+		f := guard.Finding{Rule: guard.RuleReleaseBlocked, Subject: "lab/i-1", Resource: r.Target, Opened: w.at.Wall, Urgent: true}
+		f.ID = policy.FindingID(f)
+		return put(tx.Releases.Put(*r), tx.Findings.Put(f))
+	})
+	if c := m.Card; c.Release != guard.ReleaseBlocked || c.Blocked != guard.BlockPermission || !slices.Contains(c.Open, guard.RuleReleaseBlocked) ||
+		!strings.HasPrefix(offered(m), "ack ") || !slices.Equal(m.Mentions, []string{"ana"}) || m.Waits {
+		t.Errorf("blocked: %+v, card %+v", m, c)
+	}
+	m = tell("released", "", func(tx *store.Tx, r *guard.Release) error {
+		r.State, r.EndedAt, r.Receipt = guard.ReleaseDone, w.at.Wall, &guard.Receipt{Spend: []guard.Money{guard.MustMoney("777 CNY")}}
+		o, _, err := tx.Observed.Get(r.Target.Key())
+		o.Gone = &guard.Gone{At: w.at.Wall, How: guard.ByRelease, ProvenAt: w.at.Wall}
+		return put(err, tx.Observed.Put(o), tx.EndRelease(*r))
+	})
+	if c := m.Card; c.State != guard.StateGone || c.Ended != guard.ByRelease || c.Release != "" || len(c.Spent) != 1 || c.Spent[0].String() != "777.00 CNY" ||
+		offered(m) != "why" || m.Mentions != nil || !m.Waits {
+		t.Errorf("released: %+v, card %+v", m, c)
+	}
 }
