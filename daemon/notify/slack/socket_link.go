@@ -82,6 +82,8 @@ func (s *Socket) connect(ctx context.Context) (*link, error) {
 // heard lets the connection be silent anew.
 func (l *link) heard() { _ = l.conn.SetReadDeadline(time.Now().Add(l.silence)) } // fails on a closed one, which a read tells
 
+func (l *link) close() { _ = l.conn.Close() } // it fails on one that is closed
+
 // leave lets another connection take the place of this one.
 func (l *link) leave(why error) {
 	l.once.Do(func() {
@@ -101,9 +103,9 @@ type envelope struct {
 
 // serve takes what comes until the connection ends. Clicks are worked on in links.
 func (l *link) serve(ctx context.Context, s *Socket, links *sync.WaitGroup, handle Handler) {
-	defer l.conn.Close()
+	defer l.close()
 	defer l.leave(fmt.Errorf("%w: Slack's Socket Mode: the connection broke", guard.ErrUnavailable))
-	stop := context.AfterFunc(ctx, func() { l.conn.Close() })
+	stop := context.AfterFunc(ctx, l.close)
 	defer stop()
 	leaving := false
 	for {
@@ -115,7 +117,7 @@ func (l *link) serve(ctx context.Context, s *Socket, links *sync.WaitGroup, hand
 			l.heard()
 		}
 		var e envelope
-		if json.Unmarshal(data, &e) != nil {
+		if err := json.Unmarshal(data, &e); err != nil {
 			s.log.Debug("slack sent what is no envelope", "bytes", len(data))
 			continue
 		}
@@ -160,6 +162,7 @@ type acker func(id string, payload any) error
 
 // take acknowledges an envelope, and works on what it brings where it is new.
 func (s *Socket) take(ctx context.Context, links *sync.WaitGroup, ack acker, e envelope, handle Handler) {
+	defer s.survive()
 	if e.ID == "" {
 		s.log.Debug("slack sent what guard does not know", "type", word(e.Type))
 		return
@@ -183,6 +186,7 @@ func (s *Socket) take(ctx context.Context, links *sync.WaitGroup, ack acker, e e
 	}
 	links.Go(func() {
 		defer func() { <-s.slots }()
+		defer s.survive()
 		// What was begun is finished, as far as a stop has time: whoever clicked is told
 		// what came of it.
 		ours, cancel := context.WithTimeout(context.WithoutCancel(ctx), clickPatience)
@@ -198,6 +202,13 @@ func (s *Socket) take(ctx context.Context, links *sync.WaitGroup, ack acker, e e
 func (s *Socket) acked(ack acker, id string, payload any) {
 	if err := ack(id, payload); err != nil {
 		s.log.Debug("an envelope of slack's was not acknowledged", "error", "the connection broke")
+	}
+}
+
+// survive keeps guard alive where the rim itself panics.
+func (s *Socket) survive() {
+	if p := recover(); p != nil {
+		s.log.Error("answering a click panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	}
 }
 
