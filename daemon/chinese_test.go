@@ -50,7 +50,7 @@ func TestAChannelInChinese(t *testing.T) {
 	w.until(7 * time.Hour)
 	for _, want := range []string{"lab/i-03：无人登记", "lab/i-01（test）：guard 将于 2026-", "lab/i-01（test）：已释放，已证实", "原因：登记已到期（2026-",
 		"账号 lab 现为观察模式，操作人 admin", "guard 已暂停一切执行，直到有人运行 guard resume：其账本由 yesterday.db 恢复", "guard 已在 lab 恢复执行",
-		"现重新预告，因为其账本由 yesterday.db 恢复"} {
+		"现重新预告，原因：其账本由 yesterday.db 恢复"} {
 		if len(w.posts(want)) == 0 {
 			t.Errorf("nobody was told %q", want)
 		}

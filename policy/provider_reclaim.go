@@ -30,7 +30,7 @@ func providerReclaim(r Rules, f Facts) Outcome {
 	v.Wastes = guard.Money{}
 	why := ""
 	if end.Why != "" {
-		why = " (" + end.Why + ")"
+		why = f.say(" (%s)", f.kept(end.Why))
 	}
 	title := f.say("%s: the provider deletes it %s%s", f.name(), f.soon(end.At), why)
 	v.Stages = []Stage{{Name: "warn " + span(warn), Title: title}}

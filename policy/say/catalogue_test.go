@@ -95,7 +95,7 @@ func TestKept(t *testing.T) {
 		"":                                                                           "",
 		"low confidence: one instant each 5m misses what is between":                 "可信度低：每 5 分钟一次瞬时读数，会漏掉其间的活动",
 		"guard never touches it: another guard (deployment abc) keeps it":            "guard 从不操作该资源：由另一个 guard（部署 abc）管理",
-		"3 of 8 GPUs unused since 2026-03-06T10:00:00Z":                              "自 2026-03-06T10:00:00Z 起8 张 GPU 中有 3 张未使用",
+		"3 of 8 GPUs unused since 2026-03-06T10:00:00Z":                              "自 2026-03-06T10:00:00Z 起共 8 张 GPU，3 张未使用",
 		"the rule expired is vetoed until 2026-03-06T10:00:00Z by ana: night's work": "规则 expired 已被 ana 否决至 2026-03-06T10:00:00Z：night's work",
 	} {
 		if got := Kept(guard.Chinese, english); got != want {
@@ -328,4 +328,12 @@ func (p *speaker) constant(e ast.Expr) (string, bool) {
 		return p.constant(e.X)
 	}
 	return "", false
+}
+
+// BenchmarkKept is a phrase in a phrase, and a text that is none.
+func BenchmarkKept(b *testing.B) {
+	for b.Loop() {
+		Kept(guard.Chinese, "guard never touches it: another guard (deployment abc) keeps it")
+		Kept(guard.Chinese, "UnauthorizedOperation: you are not allowed to do this, ask your admin")
+	}
 }

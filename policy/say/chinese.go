@@ -13,7 +13,7 @@ import "guard"
 //	disk 磁盘, volume 云盘   renew 续费                 paid ahead 预付
 //	snapshot 快照           expiry 到期                grace 宽限期
 //	image 镜像              notice 预告                due 应执行、到点
-//	address IP 地址         release 释放               stop 停止
+//	address 弹性 IP         release 释放               stop 停止
 //	file system 文件系统     hold 暂缓                  veto 否决
 //	spot request 竞价请求    snooze 静音                protect 保护
 //	reclaimed 被云厂商收回   register, lease 登记        claim 认领

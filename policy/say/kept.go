@@ -1,7 +1,9 @@
 package say
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,41 +18,68 @@ var verb = regexp.MustCompile(`%[-+# 0]*[\d.]*(?:\[(\d+)\])?([a-zA-Z%])`)
 // template is a kept phrase that is recognised by its English form.
 type template struct {
 	english *regexp.Regexp
-	literal int // how much of it is fixed: of two that match, the one with more is meant
+	fixed   []string // what lies between its verbs, in order
 	other   string
 }
 
-// templates are the kept phrases of each language.
+// templates are the kept phrases of each language that have verbs. Of two that match, the
+// one of which more is fixed is meant: it is the first.
 var templates = sync.OnceValue(func() map[guard.Lang][]template {
 	all := map[guard.Lang][]template{}
 	for lang, phrases := range kept {
 		for english, other := range phrases {
-			t := template{other: other}
-			var b strings.Builder
-			last := 0
-			for _, m := range verb.FindAllStringSubmatchIndex(english, -1) {
-				b.WriteString(regexp.QuoteMeta(english[last:m[0]]))
-				t.literal += m[0] - last
-				last = m[1]
-				switch english[m[4]:m[5]] {
-				case "%":
-					b.WriteString("%")
-				case "d":
-					b.WriteString(`(-?\d+)`)
-				case "f", "g":
-					b.WriteString(`([-+.e\d]+)`)
-				default:
-					b.WriteString(`(.+?)`)
-				}
+			if verb.MatchString(english) {
+				all[lang] = append(all[lang], recognised(english, other))
 			}
-			b.WriteString(regexp.QuoteMeta(english[last:]))
-			t.literal += len(english) - last
-			t.english = regexp.MustCompile(`(?s)\A` + b.String() + `\z`)
-			all[lang] = append(all[lang], t)
 		}
+		slices.SortFunc(all[lang], func(a, b template) int {
+			return cmp.Or(len(strings.Join(b.fixed, ""))-len(strings.Join(a.fixed, "")), strings.Compare(a.english.String(), b.english.String()))
+		})
 	}
 	return all
 })
+
+// recognised is the template of a phrase.
+func recognised(english, other string) template {
+	t := template{other: other}
+	var b strings.Builder
+	last := 0
+	for _, m := range verb.FindAllStringSubmatchIndex(english, -1) {
+		t.fixed = append(t.fixed, english[last:m[0]])
+		b.WriteString(regexp.QuoteMeta(english[last:m[0]]))
+		last = m[1]
+		switch english[m[4]:m[5]] {
+		case "%":
+			b.WriteString("%")
+		case "d":
+			b.WriteString(`(-?\d+)`)
+		case "f", "g":
+			b.WriteString(`([-+.e\d]+)`)
+		default:
+			b.WriteString(`(.+?)`)
+		}
+	}
+	t.fixed = append(t.fixed, english[last:])
+	b.WriteString(regexp.QuoteMeta(english[last:]))
+	t.english = regexp.MustCompile(`(?s)\A` + b.String() + `\z`)
+	return t
+}
+
+// args are what a text has in the place of the verbs; nil where it is another phrase.
+func (t template) args(text string) []string {
+	rest := text
+	for i, f := range t.fixed {
+		at := strings.Index(rest, f)
+		if at < 0 || i == 0 && at > 0 {
+			return nil // most are told apart by this
+		}
+		rest = rest[at+len(f):]
+	}
+	if m := t.english.FindStringSubmatch(text); m != nil {
+		return m[1:]
+	}
+	return nil
+}
 
 // spanText is a length of time as Span writes it.
 var spanText = regexp.MustCompile(`\A(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?\z`)
@@ -73,24 +102,22 @@ func span(lang guard.Lang, text string) string {
 // language: it is recognised by the format that it was made with, and so are phrases inside
 // it. What is none, such as a person's own words or a provider's, stays as it is.
 func Kept(lang guard.Lang, text string) string {
-	var best template
-	var args []string
-	for _, t := range templates()[lang] {
-		if t.literal <= best.literal {
-			continue
-		}
-		if m := t.english.FindStringSubmatch(text); m != nil {
-			best, args = t, m[1:]
-		}
+	if other, ok := kept[lang][text]; ok {
+		return other
 	}
-	if best.english == nil {
+	var args []string
+	i := slices.IndexFunc(templates()[lang], func(t template) bool {
+		args = t.args(text)
+		return args != nil
+	})
+	if i < 0 {
 		if parts := strings.Split(text, ", "); len(parts) > 1 {
 			return several(lang, text, parts)
 		}
 		return span(lang, text)
 	}
 	n := 0
-	return verb.ReplaceAllStringFunc(best.other, func(v string) string {
+	return verb.ReplaceAllStringFunc(templates()[lang][i].other, func(v string) string {
 		m := verb.FindStringSubmatch(v)
 		if m[2] == "%" {
 			return "%"

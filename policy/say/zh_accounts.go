@@ -18,7 +18,7 @@ var chineseAccounts = map[string]string{
 	"It did not from %s to %s.":                            "%s 至 %s 期间无响应。",
 	"Each time is no news any more: people hear of one that lasts, and when it has been well for longer than it usually is.": "不再逐次通知：仅在持续不恢复，或稳定时间长于往常时通知。",
 
-	"%s in %s":                            "%[2]s的%[1]s",
+	"%s in %s":                            "%s（%s）",
 	"%s failed %d times since %s.":        "%[1]s：自 %[3]s 起失败 %[2]d 次。",
 	"%s could not be seen from %s to %s.": "%s：%s 至 %s 期间不可见。",
 	"never seen; %s":                      "从未看到；%s",

@@ -17,7 +17,7 @@ var chineseExplain = map[string]string{
 	"Registered by %s at %s for %s; at a limit: %s; grace %s.":             "由 %s 于 %s 登记，用途：%s；达到限制时：%s；宽限期 %s。",
 	"Expiry: %s, in %s.":                                                   "到期：%s，%s后。",
 	"Expiry: %s, %s ago.":                                                  "到期：%s，%s前。",
-	"an unknown amount":                                                    "未知金额",
+	"an unknown amount":                                                    "未知",
 	"Budget: %s spent of %s":                                               "预算：已花费 %s，上限 %s",
 	"%s, %s per hour with everything that belongs to it":                   "%s，连同所属资源每小时 %s",
 	"%s: reached at %s, so the call is due at %s (%s from the call until billing ends)": "%s：将于 %s 达到，因此应于 %s 执行（从执行到停止计费需 %s）",
@@ -62,7 +62,7 @@ var chineseExplain = map[string]string{
 	"It is a guess; its notice was taken at %s.":                                          "这是推断；通知已于 %s 送达。",
 	"Its deadline stands since %s: foreseen.":                                             "截止时间自 %s 起已确定：已提前预告。",
 	"Its deadline stands since %s: not foreseen, so it counts against limits.unforeseen.": "截止时间自 %s 起已确定：未提前预告，因此计入 limits.unforeseen。",
-	"guard acts nowhere since %s, because %s, until somebody says guard resume.":          "guard 自 %s 起暂停一切执行，因为%s，直到有人运行 guard resume。",
+	"guard acts nowhere since %s, because %s, until somebody says guard resume.":          "guard 自 %s 起暂停一切执行，原因：%s；直到有人运行 guard resume。",
 
 	"by default": "默认值", "as configured": "配置值",
 }

@@ -2,11 +2,11 @@ package say
 
 // chineseIdle is about what samples show: idle, parked, hung, underused, lost signals.
 var chineseIdle = map[string]string{
-	"idle": "空闲", "it looks hung": "疑似卡死", "phantom utilisation": "虚假占用", "its GPUs wait": "GPU 在等待",
+	"idle": "空闲", "it looks hung": "疑似卡死", "phantom utilisation": "虚假占用", "its GPUs wait": "其 GPU 在等待",
 	", with nothing loaded": "，未加载任何内容", ", with something loaded": "，已加载内容但未运行", ", and nobody tells what is loaded": "，无法得知加载了什么",
 	", and what is loaded comes and goes":                   "，加载的内容时有时无",
 	", with memory held and no process alive that holds it": "，显存被占用但没有存活的进程",
-	"%d of %d GPUs unused":                                  "%[2]d 张 GPU 中有 %[1]d 张未使用",
+	"%d of %d GPUs unused":                                  "共 %[2]d 张 GPU，%[1]d 张未使用",
 	"%s since %s%s":                                         "自 %[2]s 起%[1]s%[3]s",
 	"%s: %s for %s%s":                                       "%[1]s：%[2]s已持续 %[3]s%[4]s",
 

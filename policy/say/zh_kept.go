@@ -19,7 +19,7 @@ var chineseKept = map[string]string{
 	"it works again: %s at %s": "已恢复工作：%s，%s", "whether it is idle cannot be told: %s": "无法判断是否空闲：%s", "it is quiet only since %s": "自 %s 起才空闲",
 	"the rule %s is vetoed until %s by %s": "规则 %[1]s 已被 %[3]s 否决至 %[2]s",
 	"it is used by %s":                     "正被 %s 使用", "it is on %s": "挂载在 %s", "its disk %s is there": "其磁盘 %s 仍存在",
-	"it is %s's to delete": "应由%s删除", "it is reserved, which is on purpose": "已被保留，属有意为之", "the provider protects it": "云厂商已开启保护",
+	"it is %s's to delete": "应由 %s 删除", "it is reserved, which is on purpose": "已被保留，属有意为之", "the provider protects it": "云厂商已开启保护",
 
 	// Why guard does not act, or only tells.
 	"guard never touches it: %s":                                                         "guard 从不操作该资源：%s",
@@ -61,6 +61,7 @@ var chineseKept = map[string]string{
 	"its deadline has stood since %s only, not for the grace of %s before it was due, and too many such releases came within an hour": "其截止时间自 %s 起才确定，未满执行前 %s的宽限期，且一小时内此类释放过多",
 
 	// Why everything gets fresh notice, and why guard is paused.
+	"guard was away":                                   "guard 曾离线",
 	"the configuration was changed":                    "配置已变更",
 	"the account was switched from observe to enforce": "账号已由观察模式切换为执行模式",
 	"the time that guard went by was put back":         "guard 采用的时间曾被调慢",
@@ -83,10 +84,10 @@ var chineseKept = map[string]string{
 
 	// Words.
 	"adopted: nobody registered it": "代为登记：无人登记",
-	"instance":                      "实例", "volume": "云盘", "snapshot": "快照", "image": "镜像", "address": "IP 地址", "filesystem": "文件系统",
+	"instance":                      "实例", "volume": "云盘", "snapshot": "快照", "image": "镜像", "address": "弹性 IP", "filesystem": "文件系统",
 	"provisioning": "创建中", "running": "运行中", "stopping": "停止中", "releasing": "释放中", "gone": "已不存在", "unknown": "未知",
 	"observe": "观察", "enforce": "执行", "not told": "未填写",
-	"a cluster": "集群", "a backup tool": "备份工具", "the CSI driver": " CSI 驱动",
+	"a cluster": "集群", "a backup tool": "备份工具", "the CSI driver": "CSI 驱动",
 
 	// Samples.
 	"no sample came since": "此后没有采样", "no GPU is told of": "没有 GPU 数据",
@@ -126,9 +127,9 @@ var chineseComposed = map[string]string{
 	"idle since %s, and nobody tells what is loaded":                     "自 %s 起空闲，无法得知加载了什么",
 	"idle since %s, and what is loaded comes and goes":                   "自 %s 起空闲，加载的内容时有时无",
 	"idle since %s, with memory held and no process alive that holds it": "自 %s 起空闲，显存被占用但没有存活的进程",
-	"its GPUs wait since %s (%s)":                                        "自 %s 起GPU 在等待（%s）",
+	"its GPUs wait since %s (%s)":                                        "自 %s 起其 GPU 在等待（%s）",
 	"it looks hung since %s (%s)":                                        "自 %s 起疑似卡死（%s）",
-	"%d of %d GPUs unused since %s":                                      "自 %[3]s 起%[2]d 张 GPU 中有 %[1]d 张未使用",
+	"%d of %d GPUs unused since %s":                                      "自 %[3]s 起共 %[2]d 张 GPU，%[1]d 张未使用",
 	"stopped since %s (%s)":                                              "自 %s 起已停止（%s）",
 	"stopped by the platform since %s (%s)":                              "自 %s 起被平台停止（%s）",
 	"stopped but billing as if it ran since %s (%s)":                     "自 %s 起已停止但仍按运行计费（%s）",

@@ -3,8 +3,8 @@ package say
 // chineseMoney is about prices, bills, balances and traffic.
 var chineseMoney = map[string]string{
 	// Prices.
-	"%s: its price changed from %s to %s":                                                          "%s：价格由 %s 变为 %s",
-	"%s: its reported price changed from %s to %s":                                                 "%s：云厂商报价由 %s 变为 %s",
+	"%s: its price changed from %s to %s":                                                          "%s：价格由%s 变为%s",
+	"%s: its reported price changed from %s to %s":                                                 "%s：云厂商报价由%s 变为%s",
 	"It changed at %s.":                                                                            "变更时间：%s。",
 	"guard goes on counting the old one.":                                                          "guard 继续按原价计量。",
 	"Its cap of %s is now reached at %s.":                                                          "预算上限 %s 现将于 %s 达到。",
@@ -18,7 +18,7 @@ var chineseMoney = map[string]string{
 	"%s: its price is not known, and nobody registered it":                                         "%s：价格未知，且无人登记",
 	"What it costs counts to nothing, and no cap can be set on it.":                                "费用未计入任何预算，也无法为其设置预算上限。",
 	"To claim it and state its price: guard register %s --purpose TEXT --ttl 8h --price 2.50USD/h": "认领并填写价格：guard register %s --purpose TEXT --ttl 8h --price 2.50USD/h",
-	"%s: the provider now reports %s, far from what it was":                                        "%s：云厂商现报价 %s，与之前相差悬殊",
+	"%s: the provider now reports %s, far from what it was":                                        "%s：云厂商现报价为%s，与之前相差悬殊",
 	"guard does not believe it and goes on counting the old price.":                                "guard 未采信，继续按原价计量。",
 	"If it is right: guard register %s --price AMOUNT/h states the whole machine's price.":         "如报价属实，请填写整机价格：guard register %s --price AMOUNT/h",
 

@@ -2,7 +2,7 @@ package say
 
 // chineseOrphans is about what is left behind.
 var chineseOrphans = map[string]string{
-	"a disk": "磁盘", "a snapshot": "快照", "an image": "镜像", "an address": "IP 地址", "a file system": "文件系统",
+	"a disk": "磁盘", "a snapshot": "快照", "an image": "镜像", "an address": "弹性 IP", "a file system": "文件系统",
 
 	"whether its disk is there is not known until there is a complete list": "在取得完整列表之前，无法得知其磁盘是否存在",
 	"it may have gone as well: it was not seen since":                       "它可能也已不存在：此后未再看到",
@@ -16,11 +16,11 @@ var chineseOrphans = map[string]string{
 	"What is on it is lost then.":                               "届时其上的数据将丢失。",
 	"To keep it: guard veto %s %s, or a protect tag.":           "如需保留：guard veto %s %s，或加上保护标签。",
 	"%s: would delete now: left behind since %s":                "%s：此刻本应删除：自 %s 起遗留",
-	"Whether it is still there is not known: guard has not seen it since %s, and what is in %s is not listed.": "是否仍存在未知：guard 自 %s 起未再看到它，%s 中的资源未被列出。",
+	"Whether it is still there is not known: guard has not seen it since %s, and what is in %s is not listed.": "是否仍存在未知：guard 自 %s 起未再看到它，其所在范围（%s）未被列出。",
 	"Whether something else needs it is not known: the provider does not tell everything that may.":            "是否有其他资源需要它未知：云厂商未告知全部依赖。",
 	"it costs %s a month":                  "每月 %s",
-	"%s made it (%s, by the tag %s)":       "由%s创建（%s，依据标签 %s）",
-	"Kubernetes made it (by its name, %s)": "由 Kubernetes 创建（依据名称 %s）",
+	"%s made it (%s, by the tag %s)":       "创建者：%s（%s，依据标签 %s）",
+	"Kubernetes made it (by its name, %s)": "创建者：Kubernetes（依据名称 %s）",
 
 	// What became of what it was for.
 	"It was made from a disk of %s, which is gone since %s (%s).": "由 %s 的磁盘创建，该实例已于 %s 消失（%s）。",
@@ -42,7 +42,7 @@ var chineseOrphans = map[string]string{
 	// Many of them.
 	"older than 180 days": "超过 180 天", "90 to 180 days old": "90 至 180 天", "30 to 90 days old": "30 至 90 天",
 	"7 to 30 days old": "7 至 30 天", "younger than 7 days": "不到 7 天",
-	"made by %s, %s": "由%s创建，%s", "%d %s: %s.": "%d 个，%s：%s。",
+	"made by %s, %s": "创建者：%s，%s", "%d %s: %s.": "%d 个，%s：%s。",
 	"guard findings shows each of them.":     "逐一查看：guard findings",
 	"what they cost is not known":            "费用未知",
 	"%s a month, and %d of an unknown price": "每月 %s，另有 %d 个价格未知",

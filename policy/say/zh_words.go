@@ -46,8 +46,8 @@ var chineseWords = map[string]string{
 	"a disk left behind":                                              "遗留磁盘",
 	"a snapshot left behind":                                          "遗留快照",
 	"an image left behind":                                            "遗留镜像",
-	"an address left behind":                                          "遗留 IP 地址",
+	"an address left behind":                                          "遗留弹性 IP",
 	"a file system left behind":                                       "遗留文件系统",
 
-	"resources": "资源", "instances": "实例", "volumes": "云盘", "snapshots": "快照", "images": "镜像", "addresses": "IP 地址", "filesystems": "文件系统",
+	"resources": "资源", "instances": "实例", "volumes": "云盘", "snapshots": "快照", "images": "镜像", "addresses": "弹性 IP", "filesystems": "文件系统",
 }
