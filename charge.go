@@ -67,10 +67,12 @@ type BillStatus struct {
 	Failing time.Time `json:"failing,omitzero"`
 	Error   string    `json:"error,omitzero"`
 	// Unseen are the first of the things that it bills since Since and guard never saw, Count
-	// is how many there are, and Sum what they came to, one amount a currency.
+	// is how many there are, Sum what they came to, one amount a currency, and Found since
+	// when there are any.
 	Unseen []ResourceID `json:"unseen,omitzero"`
 	Count  int          `json:"count,omitzero"`
 	Sum    []Money      `json:"sum,omitzero"`
+	Found  time.Time    `json:"found,omitzero"`
 }
 
 // Balance is what is left in an account that pays ahead, as the provider tells it.
