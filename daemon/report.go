@@ -14,7 +14,7 @@ import (
 func (d *Daemon) reports(g *generation) []Loop {
 	n := g.config.Notify
 	c := report.Config{Ledger: d.o.Ledger, Accounts: g.accounts, Audience: g.audience(), Zone: g.config.TimeZone, Rules: g.config.Rules,
-		Loops: d.runs, Kick: d.sched.Kick, Log: d.o.Log}
+		Loops: d.runs, Doubt: func() bool { return d.time.Belief().Doubt }, Kick: d.sched.Kick, Log: d.o.Log}
 	g.digest = report.NewDigest(c, n.Digest.NextDaily, func() report.Alive { return report.Alive{Version: d.o.Version, Started: d.started} })
 	loops := []Loop{report.NewAway(c)}
 	if !n.Digest.IsZero() {

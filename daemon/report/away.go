@@ -2,7 +2,6 @@ package report
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -39,16 +38,22 @@ func Stopped(ctx context.Context, l *store.Ledger, at guard.Instant) error {
 
 // Return compares a start with when guard last ran, before any loop runs, and writes down
 // that it was away, where it was for long: the loop tells it once it knows what was missed.
+// A ledger that was put back or has moved tells nothing of that, and is paused, which
+// people are told.
 func Return(ctx context.Context, l *store.Ledger, boot string, at guard.Instant) error {
 	var was presence.Belief
 	var stopped time.Time
+	var pause guard.Pause
 	err := l.View(ctx, func(v *store.View) error {
-		was, stopped = presence.Belief{}, time.Time{}
-		_, err := v.Value(presence.BeliefName, &was)
-		_, failed := v.Value(stoppedName, &stopped)
-		return errors.Join(err, failed)
+		was, stopped, pause = presence.Belief{}, time.Time{}, guard.Pause{}
+		for name, p := range map[string]any{presence.BeliefName: &was, stoppedName: &stopped, guard.PauseName: &pause} {
+			if _, err := v.Value(name, p); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
-	if err != nil || was.At.IsZero() || at.Wall.Sub(was.At.Wall) <= quick {
+	if err != nil || was.At.IsZero() || at.Wall.Sub(was.At.Wall) <= quick || pause.On() && !pause.Told {
 		return err
 	}
 	away := policy.Away{From: was.At.Wall, Until: at.Wall, Why: policy.GapCrashed}
@@ -105,17 +110,27 @@ func (l *Away) Once(ctx context.Context, at guard.Instant) (guard.Instant, error
 		return at.Add(looking), fmt.Errorf("away: read the ledger: %w", err)
 	}
 	if away.From.IsZero() {
-		l.cycle = nil
+		l.cycle, l.began = nil, guard.Instant{}
 		return at.Add(every), nil
+	}
+	if l.began.IsZero() {
+		l.began = at
+	}
+	if l.Doubt() {
+		return at.Add(looking), nil
+	}
+	if away.Until.After(at.Wall) { // it was put right since: so late it was when it was noted
+		away.Until = at.Add(l.began.Sub(at)).Wall
 	}
 	if l.cycle == nil || !away.Until.Equal(l.until) {
 		l.until = away.Until
-		l.cycle, l.began = newCycle(away.Until.Add(-time.Nanosecond)), at // what is read at that very moment counts
+		l.cycle = newCycle(away.Until.Add(-time.Nanosecond)) // what is read at that very moment counts
 	}
 	if err := l.tell(ctx, at, away); err != nil {
 		return at.Add(looking), fmt.Errorf("away: %w", err)
 	}
 	if l.cycle == nil {
+		l.began = guard.Instant{}
 		return at.Add(every), nil
 	}
 	return at.Add(looking), nil
@@ -139,10 +154,10 @@ func (l *Away) tell(ctx context.Context, at guard.Instant, away policy.Away) err
 	}
 	err = l.Ledger.Update(ctx, func(tx *store.Tx) error {
 		in := func(lang guard.Lang) guard.Message { return missed.Message(at.Wall, l.Zone, lang) }
-		if err := tell(tx, l.Audience, "guard|away", fmt.Sprint(away.Until.Unix()), in); err != nil {
+		if err := tx.SetValue(awayName, policy.Away{}); err != nil || away.Until.Sub(away.From) <= quick {
 			return err
 		}
-		if err := tx.SetValue(awayName, policy.Away{}); err != nil {
+		if err := tell(tx, l.Audience, "guard|away", fmt.Sprint(away.Until.Unix()), in); err != nil {
 			return err
 		}
 		return tx.Journal(guard.JournalEntry{At: at.Wall, Who: "guard", Verb: "returned", Text: in(guard.English).Title,

@@ -207,3 +207,53 @@ func TestMissed(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
 }
+
+// A ledger that was put back, or woke up on another machine, tells nothing of where guard
+// was: the pause is what people hear of.
+func TestPausedIsNotAway(t *testing.T) {
+	for _, told := range []bool{false, true} {
+		w := newWorld(t, "Europe/Berlin", "2026-03-06 18:00")
+		w.ran(3*time.Hour, "a")
+		w.put(func(tx *store.Tx) error {
+			return tx.SetValue(guard.PauseName, guard.Pause{Cause: guard.PauseRestored, Why: "x", Since: w.at.Wall, Told: told})
+		})
+		w.settle(w.starts("a"))
+		if n := len(w.deliver("team")); (n == 1) != told {
+			t.Errorf("a pause that was told %t: told %d times", told, n)
+		}
+	}
+}
+
+// After a reboot with a clock that is wrong the time away is told once it is known.
+func TestAwayUnderAWrongClock(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		really time.Duration
+		want   string
+	}{{"two hours", 2 * time.Hour, "guard was down for 2h while its machine was, and is back"}, {"minutes", 5 * time.Minute, ""}} {
+		w := newWorld(t, "Europe/Berlin", "2026-03-06 18:00")
+		w.ran(0, "a")
+		right := w.at.Wall.Add(c.really)
+		w.at = guard.Instant{Wall: w.at.Wall.Add(30 * 24 * time.Hour), Elapsed: time.Minute}
+		doubt := true
+		if err := report.Return(t.Context(), w.ledger, "b", w.at); err != nil {
+			t.Fatal(err)
+		}
+		config := w.config()
+		config.Doubt = func() bool { return doubt }
+		l := report.NewAway(config)
+		w.until(l, w.at.Wall.Add(10*time.Minute))
+		if n := len(w.told()); n != 0 {
+			t.Fatalf("%s: told while the time is in doubt", c.name)
+		}
+		w.at.Wall, doubt = right.Add(10*time.Minute), false
+		w.settle(l)
+		got := w.deliver("team")
+		if c.want == "" && len(got) == 0 {
+			continue
+		}
+		if len(got) != 1 || got[0].Title != c.want {
+			t.Errorf("%s: told %+v", c.name, got)
+		}
+	}
+}

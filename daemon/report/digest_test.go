@@ -108,6 +108,24 @@ func TestDigestBegins(t *testing.T) {
 	}
 }
 
+// While the time is in doubt it may be another day: the digest waits.
+func TestDigestInDoubt(t *testing.T) {
+	w := newWorld(t, "Asia/Shanghai", "2026-03-06 12:00")
+	w.once(w.digest("0 9 * * *"))
+	doubt, config := true, w.config()
+	config.Doubt = func() bool { return doubt }
+	l := report.NewDigest(config, w.schedule("0 9 * * *").NextDaily, func() report.Alive { return report.Alive{} })
+	w.until(l, w.when("2026-03-08 12:00"))
+	if n := len(w.told()); n != 0 {
+		t.Fatalf("told %d times", n)
+	}
+	doubt = false
+	w.once(l)
+	if n := len(w.deliver("team")); n != 1 {
+		t.Fatalf("told %d times after that", n)
+	}
+}
+
 // A crash between anything leaves one digest in each channel, in its language.
 func TestDigestInEachLanguage(t *testing.T) {
 	w := newWorld(t, "Asia/Shanghai", "2026-03-06 12:00")

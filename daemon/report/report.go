@@ -26,6 +26,9 @@ type Config struct {
 	Rules    policy.Rules
 	// Loops tells how the daemon's loops run. It is not asked inside a View of the ledger.
 	Loops func() []Run
+	// Doubt tells that nobody has confirmed the time yet, after a start of the machine; nil
+	// where somebody always has.
+	Doubt func() bool
 	// Kick makes another loop due; nil where nobody listens.
 	Kick func(loop string)
 	Log  *slog.Logger // nil: silent
@@ -49,6 +52,9 @@ func (c Config) ready() Config {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Doubt == nil {
+		c.Doubt = func() bool { return false }
 	}
 	if c.Zone == nil {
 		c.Zone = time.UTC
