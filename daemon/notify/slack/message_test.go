@@ -2,6 +2,9 @@ package slack
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -271,4 +274,62 @@ func TestRoom(t *testing.T) {
 			t.Errorf("%d characters in all, %d buttons, pings %q", n, len(p.Buttons), p.Pings)
 		}
 	}
+}
+
+// TestEveryText: what guard says, as the golden cases of the texts have it, in each
+// language, is taken by Slack and read whole.
+func TestEveryText(t *testing.T) {
+	for pattern, l := range map[string]guard.Lang{"chinese/*.tx*": guard.Chinese, "*.txtar": guard.English, "told/*.txt": guard.Chinese} {
+		pattern = "../../../policy/testdata/" + pattern
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no texts at %s: %v", pattern, err)
+		}
+		texts := 0
+		for _, file := range files {
+			c, far := staffed(t, l)
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range textsOf(string(data)) {
+				m.Lang, m.ID = l, fmt.Sprintf("slack|%d", len(far.Posts()))
+				m.Card = &guard.Card{Name: "box", Owner: "ana", State: guard.StateRunning, AsOf: notifytest.Start}
+				m.Offers = []guard.Offer{{Click: guard.ClickRelease, Key: "k"}, {Click: guard.ClickWhy, Key: "k"}}
+				if _, err := c.Post(ctxAt(t, 0), m, ""); err != nil {
+					t.Errorf("%s: %q: %v", file, m.Title, err)
+				}
+				if !c.Fits(m) {
+					t.Errorf("%s: %q is cut", file, m.Title)
+				}
+			}
+			texts += len(far.Stored())
+		}
+		if texts < 10 {
+			t.Errorf("%s: only %d texts", pattern, texts)
+		}
+	}
+}
+
+// textsOf are the messages in a golden file: a title, and its lines below it, one tab in;
+// or a title after a #, and its lines.
+func textsOf(data string) (out []guard.Message) {
+	titled := strings.Contains(data, "\n# ")
+	for _, line := range strings.Split(data, "\n") {
+		title := strings.TrimLeft(line, "\t")
+		if _, after, ok := strings.Cut(title, ": "); ok && strings.HasPrefix(title, "stage ") {
+			title, line = after, after
+		}
+		if titled && !strings.HasPrefix(line, "#") {
+			line = "\t" + line
+		}
+		switch {
+		case title == "" || strings.HasPrefix(title, "-- "):
+		case strings.HasPrefix(line, "\t") && len(out) > 0:
+			out[len(out)-1].Lines = append(out[len(out)-1].Lines, title)
+		default:
+			out = append(out, guard.Message{Title: title, CreatedAt: notifytest.Start})
+		}
+	}
+	return out
 }

@@ -148,7 +148,7 @@ func answer(a wire.ClickAnswer) (text string, blocks []api.Block) {
 	}
 	lines := make([]string, 0, len(a.Lines))
 	for _, l := range a.Lines {
-		if l = strings.TrimRight(broadcast.ReplaceAllString(guard.Plain(l), "@\u2060$1"), " "); l == "" {
+		if l = strings.TrimRight(quiet(guard.Plain(l)), " "); l == "" {
 			continue
 		}
 		if a.Aligned {

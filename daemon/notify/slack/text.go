@@ -35,13 +35,21 @@ func plainText(s string) *api.TextBlockObject {
 // broadcast is what pings a whole channel even as bare text, in some clients.
 var broadcast = regexp.MustCompile(`(?i)@(channel|here|everyone)\b`)
 
+// quiet is s without a bare @channel.
+func quiet(s string) string {
+	if !strings.Contains(s, "@") {
+		return s
+	}
+	return broadcast.ReplaceAllString(s, "@\u2060$1")
+}
+
 // plain is one line of text from outside, without a bare @channel; "" where nothing of
 // it can be seen.
 func plain(s string) string {
 	if s = guard.Plain(s); !visible(s) {
 		return ""
 	}
-	return broadcast.ReplaceAllString(s, "@\u2060$1")
+	return quiet(s)
 }
 
 // visible reports whether a reader sees anything of s.
