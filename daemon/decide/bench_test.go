@@ -115,6 +115,85 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
+// threads says that a channel has posted about each instance, and takes the messages that
+// bring their cards up to date, as the drain does: how many there were of each.
+func (tw twin) threads(t testing.TB, instances int) (edits func() map[string]int) {
+	t.Helper()
+	if err := tw.ledger.UpdateEach(t.Context(), instances, func(tx *store.Tx, i int) error {
+		return tx.SetValue(store.ThreadName("log", id(fmt.Sprintf("i-%06d", i)).Key()), "1")
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return func() map[string]int {
+		t.Helper()
+		var ids []string
+		out := map[string]int{}
+		if err := tw.ledger.View(t.Context(), func(v *store.View) (err error) {
+			ids, err = v.Outbox.Keys("log|card|")
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := tw.ledger.UpdateEach(t.Context(), len(ids), func(tx *store.Tx, i int) error { return tx.Outbox.Delete(ids[i]) }); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range ids {
+			out[id]++
+		}
+		return out
+	}
+}
+
+// TestCardsOfMany: a card in a thread ticks once an hour, spread over it; it costs a message
+// that is gone once it is delivered, no line of the journal, and no more work between.
+func TestCardsOfMany(t *testing.T) {
+	const instances = 240
+	tw, at := large(t, instances)
+	edits := tw.threads(t, instances)
+	kept := func() (entries, messages int) {
+		if err := tw.ledger.View(t.Context(), func(v *store.View) error {
+			j, err := v.JournalSince(0, 0)
+			keys, err2 := v.Outbox.Keys("")
+			entries, messages = len(j), len(keys)
+			return put(err, err2)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return entries, messages
+	}
+	run := func(d time.Duration) (all map[string]int, most int) {
+		all = map[string]int{}
+		for end := at.Add(d); at.Before(end); {
+			at = at.Add(20 * time.Second)
+			tw.once(t, at)
+			got := edits()
+			for id, n := range got {
+				all[id] += n
+			}
+			most = max(most, len(got))
+		}
+		return all, most
+	}
+	run(2 * time.Hour) // each is found, and has its turn
+	entries, messages := kept()
+	judged, read := tw.loop.Work()
+	all, most := run(3 * time.Hour)
+	for id, n := range all {
+		if n != 3 {
+			t.Errorf("%s: %d times in three hours", id, n)
+		}
+	}
+	if len(all) != instances || most > instances/10 {
+		t.Errorf("%d cards, %d at once", len(all), most)
+	}
+	if e, m := kept(); e != entries || m != messages {
+		t.Errorf("%d entries and %d messages more", e-entries, m-messages)
+	}
+	if j, r := tw.loop.Work(); j-judged > 3*(3*instances+2)+3*100 || r != read {
+		t.Errorf("%d judged, %d read", j-judged, r-read)
+	}
+}
+
 // BenchmarkOnce is a run after a poll that found nothing new, and as ratios to it
 // one after a change and a full pass.
 func BenchmarkOnce(b *testing.B) {
