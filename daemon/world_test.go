@@ -40,6 +40,10 @@ type world struct {
 	bootID  string // of the machine
 	machine daemon.Machine
 	log     bytes.Buffer
+	// pager is a channel for what nobody else takes; nil: there is none.
+	pager *pager
+	// beat is what a heartbeat reaches; nil: none is sent.
+	beat func(to guard.Secret) func(context.Context) error
 	// stepped is run after every run of due loops.
 	stepped func()
 }
@@ -67,6 +71,19 @@ func (c *channel) Find(_ context.Context, m guard.Message, _ string) (guard.Post
 		}
 	}
 	return guard.Posted{}, false, nil
+}
+
+// pager is a fall-back channel.
+type pager struct{ channel }
+
+func (*pager) Name() string   { return "pager" }
+func (*pager) Fallback() bool { return true }
+
+func (w *world) channels(*configs.Config) ([]notify.Channel, error) {
+	if w.pager == nil {
+		return []notify.Channel{w.channel}, nil
+	}
+	return []notify.Channel{w.channel, w.pager}, nil
 }
 
 // newWorld starts a daemon over the scripts, with the accounts' common lines
@@ -145,7 +162,7 @@ func (w *world) tryBoot() error {
 		Factories: map[string]daemon.Factory{"fake": func(_ context.Context, a configs.Account) (providers.Provider, error) {
 			return w.clouds[a.Name].Provider(), nil
 		}},
-		Channels: func(*configs.Config) ([]notify.Channel, error) { return []notify.Channel{w.channel}, nil },
+		Channels: w.channels, Beat: w.beat,
 		Now:      func() guard.Instant { return w.at },
 		Log:      slog.New(slog.NewTextHandler(&w.log, nil)),
 	})
