@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,7 +28,11 @@ func TestConfirmGone(t *testing.T) {
 	gone := func(id string) wire.ReleaseRequest { return wire.ReleaseRequest{IDs: []string{id}, ConfirmGone: true} }
 	b.bad("ana", http.MethodPost, "/release", gone("lab/i-1"), 403, "refused", "the provider of account lab tells")
 	b.bad("ana", http.MethodPost, "/release", wire.ReleaseRequest{All: true, Match: map[string]string{"a": "b"}, ConfirmGone: true}, 400, "invalid", "one by one")
-	b.acct.Provider, b.acct.Mode = byHand{b.acct.Provider}, guard.Observe
+	b.acct.Provider, b.acct.Mode = byHand{b.acct.Provider}, guard.Enforce
+	if show := good[wire.Show](b, "ana", http.MethodGet, "/show?id=lab/i-1", nil); !strings.Contains(show.Limits[0].Text, "guard asks people to end it") {
+		t.Errorf("%+v", show.Limits)
+	}
+	b.acct.Mode = guard.Observe
 	id := b.cloud.ID(guard.Instance, "i-1")
 	dry := gone("lab/i-1")
 	dry.DryRun = true

@@ -156,6 +156,9 @@ func (s *server) doing(l guard.Lease, mode guard.Mode, p policy.Protection) doin
 	case mode != guard.Enforce:
 		return doing{does: "nothing", text: fmt.Sprintf("guard only tells that it would %s it: account %s is in observe mode", l.OnLimit, l.Resource.Account)}
 	}
+	if a, ok := s.Account(l.Resource.Account); ok && a.Provider.Truths().ByHand {
+		return doing{does: string(l.OnLimit), text: "guard asks people to end it, until one of them says that it is gone", acts: true}
+	}
 	return doing{does: string(l.OnLimit), text: "guard " + action, acts: true}
 }
 
