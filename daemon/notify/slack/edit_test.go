@@ -58,6 +58,32 @@ func TestEdit(t *testing.T) {
 	}
 }
 
+// TestReplies: a reply leaves the card to the thread's first post, but for an urgent one,
+// which is read in the channel too.
+func TestReplies(t *testing.T) {
+	c, far := staffed(t, guard.English)
+	m := stateOf(notifytest.Message("slack", "one"), "ana")
+	root, err := c.Post(ctxAt(t, 0), m, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Post(ctxAt(t, 0), m, root.Thread); err != nil {
+		t.Fatal(err)
+	}
+	m.Urgent = true
+	if _, err := c.Post(ctxAt(t, 0), m, root.Thread); err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range far.Stored() {
+		if got, want := strings.Contains(p.Blocks, "Whose: ana") && strings.Contains(p.Text, "Whose: ana"), i != 1; got != want {
+			t.Errorf("post %d has a card: %t", i, got)
+		}
+		if len(p.Buttons) != 1 || !strings.Contains(p.Blocks, m.Title) {
+			t.Errorf("post %d is %+v", i, p)
+		}
+	}
+}
+
 // TestEditForm: text stays text, and the ID of the post is not touched.
 func TestEditForm(t *testing.T) {
 	var form map[string][]string

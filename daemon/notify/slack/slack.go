@@ -134,16 +134,21 @@ func (r rendered) options() []api.MsgOption {
 }
 
 // Post posts the message, as a reply where the thread is one of this very
-// channel. An urgent reply is shown in the channel as well.
+// channel. An urgent reply is shown in the channel as well. Another one has no card of its
+// own: the thread's first post shows the present state, above it.
 func (c *Channel) Post(ctx context.Context, m guard.Message, thread string) (guard.Posted, error) {
 	if err := ctx.Err(); err != nil {
 		return guard.Posted{}, fmt.Errorf("%w: post to slack %s: not begun: %v", guard.ErrUnavailable, c.target, err)
 	}
 	to := c.target
+	id, ts, reply := c.here(thread)
+	if reply && !m.Urgent {
+		m.Card = nil
+	}
 	options := append(c.form(ctx, m).options(),
 		api.MsgOptionDisableMarkdown(), api.MsgOptionDisableLinkUnfurl(), api.MsgOptionDisableMediaUnfurl(),
 		api.MsgOptionMetadata(api.SlackMetadata{EventType: eventType, EventPayload: map[string]any{payloadID: m.ID}}))
-	if id, ts, ok := c.here(thread); ok {
+	if reply {
 		to = id
 		options = append(options, api.MsgOptionTS(ts))
 		if m.Urgent {
