@@ -131,7 +131,10 @@ func TestEditsBehindPosts(t *testing.T) {
 	if got := c.Posts()[len(c.Posts())-1]; got.Message.ID != "memory|now" || !got.At.Equal(w.at.Wall) {
 		t.Errorf("what is urgent waited for an edit: the last post is %s", got.Message.ID)
 	}
-	w.queue(w.message("later"))
+	w.pass(1500 * time.Millisecond)
+	later := w.message("later")
+	later.Rule = "" // it gathers no others
+	w.queue(later)
 	w.pass(time.Minute)
 	spaced(t, c.Posts(), time.Second)
 	spaced(t, c.Edits(), time.Second)

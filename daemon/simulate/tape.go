@@ -160,7 +160,7 @@ func (r *runner) durable(l *life, w write) {
 			r.sawRelease(at, l, x)
 		}
 	case "outbox":
-		if m, ok := record[guard.Message](r, w); ok && !r.ledger.queued[m.ID] {
+		if m, ok := record[guard.Message](r, w); ok && !m.Edit && !r.ledger.queued[m.ID] {
 			r.ledger.queued[m.ID] = true
 			r.book.add(at, messageEvent(evMessageQueued, m))
 		}

@@ -66,6 +66,8 @@ func Check(w Week, h *simulate.History) []Violation {
 	j.traffics()
 	j.spendings()
 	j.messages()
+	j.nights()
+	j.untold()
 	j.explanations()
 	slices.SortStableFunc(j.found, func(a, b Violation) int { return cmp.Compare(a.At, b.At) })
 	return j.found

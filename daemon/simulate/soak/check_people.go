@@ -106,7 +106,7 @@ func (j *judge) messages() {
 	end := j.h.Length
 	quiet := !j.slackTrouble(end-slackWait, end) && !j.crashed(end-slackWait, end)
 	for id, m := range j.book.pending {
-		if at := j.latest(m.CreatedAt); quiet && at < end-5*time.Minute {
+		if at := j.latest(m.CreatedAt); quiet && at < end-5*time.Minute && !(waits(m) && (j.hushed(end) || j.hushed(end-5*time.Minute))) {
 			j.wrong(9, "message lost", at, aboutText(m), "%q waits since %s in good weather: %s", m.Title, at, cmp.Or(m.LastError, id))
 		}
 	}

@@ -181,8 +181,10 @@ func (j *judge) slack() time.Duration {
 }
 
 // steps reports whether guard's clock is ever touched.
-func (j *judge) steps() bool {
-	return slices.ContainsFunc(j.week.Hits, func(h Hit) bool { return h.Step != 0 })
+func (j *judge) steps() bool { return j.week.steps() }
+
+func (w Week) steps() bool {
+	return slices.ContainsFunc(w.Hits, func(h Hit) bool { return h.Step != 0 })
 }
 
 // earliest and latest are when guard can first and last have told a time.

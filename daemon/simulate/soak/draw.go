@@ -36,6 +36,7 @@ const (
 	Traffic      Family = "traffic"          // costs
 	Guesses      Family = "guess"            // other rules for what is idle or stopped
 	Leftovers    Family = "delete leftovers" // data that is left behind
+	QuietHours   Family = "quiet hours"
 
 	ListFaults       Family = fake.CallList
 	GetFaults        Family = fake.CallGet
@@ -87,7 +88,7 @@ func Usual() Knobs {
 		Chance: map[Family]int{
 			Reclaims: 25, Outside: 25, Platform: 15, Stops: 25, Prices: 25, OddPrices: 10, Moves: 20, Impostors: 10, Newcomers: 40,
 			Extensions: 40, Holds: 25, Protections: 15, Vetoes: 20, Snoozes: 15, Ceilings: 20, Adoptions: 10, HandReleases: 20, Mistakes: 20,
-			Work: 40, Traffic: 40, Guesses: 40, Leftovers: 20, SignalFaults: 20,
+			Work: 40, Traffic: 40, Guesses: 40, Leftovers: 20, SignalFaults: 20, QuietHours: 30,
 			ListFaults: 25, GetFaults: 25, IdentityFaults: 15, ReleaseFaults: 30, StopFaults: 5, DeleteFaults: 5, TagFaults: 15,
 			ProtectionFaults: 10, UnprotectFaults: 5, AnyFaults: 15, SlackFaults: 30,
 			Crashes: 25, CrashesAt: 30, ClockSteps: 10, Suspends: 12, Reloads: 10,
@@ -134,6 +135,9 @@ func Draw(src Source, k Knobs) Week {
 	d.second()
 	d.bounds()
 	d.labour()
+	if d.times(QuietHours) > 0 {
+		d.w.Quiet = &Quiet{pick(d.dice, "quiet from", 22*time.Hour, 20*time.Hour, 12*time.Hour, 30*time.Minute), pick(d.dice, "quiet until", 8*time.Hour, 13*time.Hour+30*time.Minute, 10*time.Hour)}
+	}
 	slices.SortStableFunc(d.w.Orders, func(a, b Order) int { return cmp.Compare(a.At, b.At) })
 	slices.SortStableFunc(d.w.Hits, func(a, b Hit) int { return cmp.Compare(a.At, b.At) })
 	return d.w

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"guard/providers/fake"
 )
@@ -43,9 +44,37 @@ type Report struct {
 	Others           int               `json:"others"`
 	MoneyLost        map[string]string `json:"money_lost"` // by currency: by missed limits and false holds
 	Failures         []Failed          `json:"failures"`
+	// Told is how long it took from finding to delivery in Slack, in virtual seconds: in
+	// all weeks, and Calm in those in which Slack never failed and guard never died.
+	Told *Delays `json:"told,omitempty"`
+	Calm *Delays `json:"told_calm,omitempty"`
 
 	lost  lost
+	told  []time.Duration
+	calm  []time.Duration
 	usual bool // the weeks are those that the command line draws
+}
+
+// Delays are how long things took, in seconds.
+type Delays struct {
+	Messages int     `json:"messages"`
+	P50      float64 `json:"p50_seconds"`
+	P99      float64 `json:"p99_seconds"`
+	Most     float64 `json:"most_seconds"`
+}
+
+func delaysOf(ds []time.Duration) *Delays {
+	if len(ds) == 0 {
+		return nil
+	}
+	slices.Sort(ds)
+	at := func(q float64) float64 { return ds[int(q*float64(len(ds)-1))].Seconds() }
+	return &Delays{Messages: len(ds), P50: at(0.5), P99: at(0.99), Most: at(1)}
+}
+
+// String is what people read.
+func (d Delays) String() string {
+	return fmt.Sprintf("%.0f s at the median, %.0f s in 99 of 100, %.0f s at most, of %d", d.P50, d.P99, d.Most, d.Messages)
 }
 
 // Failed is a broken promise of one week.
@@ -114,6 +143,12 @@ func (r *Report) met(w Week, tale *Tale) {
 		return
 	}
 	r.InstanceDays += w.instanceDays(tale.History)
+	if ds := w.delays(tale.History); !w.steps() {
+		r.told = append(r.told, ds...)
+		if len(w.Slack) == 0 && len(w.Hits) == 0 {
+			r.calm = append(r.calm, ds...)
+		}
+	}
 	for _, c := range tale.History.Calls {
 		if c.Outcome == "fault" || c.Outcome == "unreachable" || c.Outcome == "ignored" || strings.HasPrefix(c.Outcome, "timed out") {
 			r.Faults[c.Call.Call]++
@@ -189,6 +224,7 @@ func (r *Report) finish() {
 	for currency, m := range r.lost {
 		r.MoneyLost[currency] = m.Round().String()
 	}
+	r.Told, r.Calm = delaysOf(r.told), delaysOf(r.calm)
 	slices.SortStableFunc(r.Failures, func(a, b Failed) int { return int(a.Seed - b.Seed) })
 }
 
@@ -246,6 +282,12 @@ func (r *Report) Table(w io.Writer) {
 	}
 	row("wrong spend", "%d", r.WrongSpend)
 	row("messages", "%d lost, %d repeated", r.MessagesLost, r.MessagesRepeated)
+	if r.Told != nil {
+		row("told after", "%s", r.Told)
+	}
+	if r.Calm != nil {
+		row("in calm weeks", "%s", r.Calm)
+	}
 	row("ledger errors", "%d", r.LedgerErrors)
 	row("broken runs", "%d", r.BrokenRuns)
 	if r.Others > 0 {

@@ -147,6 +147,7 @@ func (s *shrinker) simplify() {
 		func(w *Week) { w.Adopt = nil },
 		func(w *Week) { w.Guesses = nil },
 		func(w *Week) { w.Leftovers = nil },
+		func(w *Week) { w.Quiet = nil },
 	} {
 		s.try(change)
 	}

@@ -41,7 +41,13 @@ type Week struct {
 	Orders    []Order
 	Hits      []Hit
 	Slack     []SlackFault
+	// Quiet are the hours in which what can wait is held back; nil: none.
+	Quiet *Quiet
 }
+
+// Quiet is from From until Until, both after midnight in UTC, over midnight where Until
+// comes first.
+type Quiet struct{ From, Until time.Duration }
 
 // Adopt is a registration that guard makes.
 type Adopt struct {

@@ -92,11 +92,17 @@ func (w Week) config(more ...string) string {
 	if l := limits.String(); l != "{}" {
 		f.put("limits", l)
 	}
+	if q := w.Quiet; q != nil {
+		f.put("notify", fmt.Sprintf("{quiet: {from: %q, until: %q, time_zone: UTC}}", clockText(q.From), clockText(q.Until)))
+	}
 	for _, m := range more {
 		f.put("accounts", m)
 	}
 	return f.String()
 }
+
+// clockText is a time of day, 22:00.
+func clockText(d time.Duration) string { return time.Time{}.Add(d).Format("15:04") }
 
 // daemon is what happens to guard. A reload names every account, for one that a
 // list leaves out is not watched.
