@@ -47,8 +47,6 @@ var chineseSlack = map[string]string{
 	"Extend %s": "延长 %s", "Hold %s": "暂缓 %s", "Veto %s": "否决 %s", "Snooze %s": "静音 %s",
 	"Extend …": "延长…", "Hold …": "暂缓…", "Veto …": "否决…", "Snooze …": "静音…",
 	"Release now": "立即释放", "Register this": "登记", "Show why": "查看原因", "I look after it": "我来处理",
-	"Release it now?": "现在就释放吗？", "guard releases %s for good. What is only on it is lost.": "guard 将彻底释放 %s，只保存在其上的数据会丢失。",
-	"Keep it": "保留",
 
 	// The last line.
 	"as of %s": "截至 %s",

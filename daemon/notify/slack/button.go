@@ -11,15 +11,12 @@ import (
 	"guard/policy/say"
 )
 
-// Slack's limits of buttons and of the dialogue that confirms one, from
-// docs.slack.dev/reference/block-kit. A message has far fewer buttons than the 25 that
-// Slack would take, and what they carry is bounded too.
+// Slack's limit of a button's text, from docs.slack.dev/reference/block-kit. A message has
+// far fewer buttons than the 25 that Slack would take, and what they carry is bounded too.
 const (
-	maxLabel       = 75
-	maxOffers      = 8
-	maxValues      = 2000
-	maxConfirm     = 100 // the title
-	maxConfirmText = 300
+	maxLabel  = 75
+	maxOffers = 8
+	maxValues = 2000
 )
 
 // actions are the buttons of what the message offers now, the likeliest first.
@@ -33,14 +30,13 @@ func (v view) actions(m guard.Message) (out []api.BlockElement) {
 		label := buttonWords(m.Lang, o)
 		text, ok := value{Message: m.ID, Click: string(o.Click), Key: o.Key}.encode()
 		seen[o.Click]++ // those that are not shown count too: the ledger has them all
-		twice := o.Click == guard.ClickRelease && seen[o.Click] > 1
-		if label == "" || !ok || twice || v.over(o) || carried+len(text) > maxValues || len(out) == maxOffers {
+		if label == "" || !ok || v.over(o) || carried+len(text) > maxValues || len(out) == maxOffers {
 			continue
 		}
 		carried += len(text)
 		b := api.NewButtonBlockElement(actionID(o.Click, seen[o.Click]), text, plainText(brief(label, maxLabel)))
 		if o.Click == guard.ClickRelease {
-			b = b.WithStyle(api.StyleDanger).WithConfirm(confirm(m))
+			b = b.WithStyle(api.StyleDanger) // guard asks once more, with what it erases
 		}
 		out = append(out, b)
 	}
@@ -77,13 +73,6 @@ func buttonWords(l guard.Lang, o guard.Offer) string {
 		return say.In(l, "I look after it")
 	}
 	return ""
-}
-
-// confirm is the dialogue before a release: it ends things for good.
-func confirm(m guard.Message) *api.ConfirmationBlockObject {
-	text := say.In(m.Lang, "guard releases %s for good. What is only on it is lost.", subject(m))
-	return api.NewConfirmationBlockObject(plainText(brief(say.In(m.Lang, "Release it now?"), maxConfirm)), plainText(brief(text, maxConfirmText)),
-		plainText(say.In(m.Lang, "Release now")), plainText(say.In(m.Lang, "Keep it"))).WithStyle(api.StyleDanger)
 }
 
 // subject is the resource that a message is about, as commands take it; "" where it is

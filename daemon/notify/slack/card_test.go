@@ -137,7 +137,7 @@ func TestOffers(t *testing.T) {
 		return guard.Offer{Click: c, For: d, Key: "k", Until: at.Add(time.Hour)}
 	}
 	m.Offers = []guard.Offer{offer(guard.ClickAck, 0), offer(guard.ClickExtend, 2*time.Hour), offer(guard.ClickExtend, 0), offer(guard.ClickRelease, 0),
-		offer(guard.ClickHold, 90*time.Minute), {Click: guard.ClickVeto, Key: "k", Until: at}, {Click: "destroy", Key: "k"}, offer(guard.ClickRelease, 0),
+		offer(guard.ClickHold, 90*time.Minute), {Click: guard.ClickVeto, Key: "k", Until: at}, {Click: "destroy", Key: "k"},
 		{Click: guard.ClickSnooze, Key: strings.Repeat("k", maxValue)}, offer(guard.ClickRegister, 0), offer(guard.ClickWhy, 0)}
 	words := func(v view, l guard.Lang) (out []string) {
 		m.Lang = l

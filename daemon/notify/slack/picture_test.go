@@ -104,9 +104,8 @@ type drawing struct {
 	Text     struct{ Text string }
 	Fields   []struct{ Text string }
 	Elements []struct {
-		Text    json.RawMessage // of a context the text itself
-		Style   string
-		Confirm *struct{ Title, Text, Confirm, Deny struct{ Text string } }
+		Text  json.RawMessage // of a context the text itself
+		Style string
 	}
 }
 
@@ -163,12 +162,10 @@ func (p *pen) columns(b drawing) {
 	}
 }
 
-// buttons draws each in brackets, a dangerous one with marks, and below what is asked
-// before it counts.
+// buttons draws each in brackets, a dangerous one with marks.
 func (p *pen) buttons(t *testing.T, b drawing) {
 	t.Helper()
 	row := " "
-	var asks []string
 	for _, e := range b.Elements {
 		var label struct{ Text string }
 		if err := json.Unmarshal(e.Text, &label); err != nil {
@@ -183,14 +180,8 @@ func (p *pen) buttons(t *testing.T, b drawing) {
 			row = " "
 		}
 		row += button
-		if q := e.Confirm; q != nil {
-			asks = append(asks, html.UnescapeString(q.Title.Text+" "+q.Text.Text+" ["+q.Confirm.Text+"] ["+q.Deny.Text+"]"))
-		}
 	}
 	p.line(row)
-	for _, a := range asks {
-		p.line(wrap("    ? "+a, width)...)
-	}
 }
 
 // wrap breaks a line at spaces, and between characters where there are none.
