@@ -2,6 +2,7 @@ package notify_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -125,5 +126,9 @@ func TestHeldIsNotUndelivered(t *testing.T) {
 	w.pass(30 * time.Minute)
 	if got := titles(pager); got != "" {
 		t.Errorf("the pager was told %q", got)
+	}
+	w.pass(time.Hour)
+	if lines := fmt.Sprint(pager.Stored()[0].Message.Lines); !strings.Contains(lines, "wait there: 1, 0 of them urgent") {
+		t.Errorf("the pager reads %q", lines)
 	}
 }

@@ -126,7 +126,7 @@ func (c *line) takeover(ctx context.Context, at guard.Instant, to string, urgent
 		m := guard.Message{Urgent: urgent > 0,
 			Title: say.In(lang, "%s takes nothing since %s: guard tells what is urgent elsewhere", c.name, policy.Stamp(s.Since, c.loop.zone)),
 			Lines: []string{say.In(lang, "Why: %s", c.state.Error),
-				say.In(lang, "%d messages wait there, %d of them urgent. They are kept, and told there once it works again.", all, urgent)}}
+				say.In(lang, "Messages that wait there: %d, %d of them urgent. They are kept, and told there once it works again.", all, urgent)}}
 		if to == logName {
 			return m
 		}

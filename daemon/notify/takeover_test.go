@@ -63,7 +63,7 @@ func TestTakeover(t *testing.T) {
 	if !strings.HasPrefix(first, "slack takes nothing since 2026-03-06T10:00:00Z: ") || !strings.HasSuffix(first, "; for slack: u1") {
 		t.Errorf("the pager was told %q", first)
 	}
-	if lines := strings.Join(pager.Stored()[0].Message.Lines, "\n"); !strings.Contains(lines, guard.ErrPermission.Error()) || !strings.Contains(lines, "2 messages wait there, 1 of them urgent") {
+	if lines := strings.Join(pager.Stored()[0].Message.Lines, "\n"); !strings.Contains(lines, guard.ErrPermission.Error()) || !strings.Contains(lines, "Messages that wait there: 2, 1 of them urgent") {
 		t.Errorf("the pager reads %q", lines)
 	}
 	if !pager.Stored()[0].Message.Urgent || !strings.HasPrefix(titles(log), "u1; slack takes nothing") {
