@@ -196,6 +196,13 @@ func TestDoctorOfAnything(t *testing.T) {
 			t.Setenv(slackToken, botToken)
 			edit(s, "mode: observe", "mode: observe\nnotify: {slack: {token: {env: SLACK_BOT_TOKEN}, channel: \"#gpu\", endpoint: \""+server.URL+"\"}}")
 		}, nil, exitFailed, []string{"people ok log FAIL slack", "the bot is not in the channel; invite it there"}},
+		"Slack without buttons": {func(t *testing.T, s *setup) {
+			server := httptest.NewServer(notifytest.NewSocket(notifytest.NewSlack(botToken, "gpu"), "xapp-another"))
+			t.Cleanup(server.Close)
+			t.Setenv(slackToken, botToken)
+			t.Setenv("SLACK_APP_TOKEN", "xapp-canary")
+			edit(s, "mode: observe", "mode: observe\nnotify: {slack: {token: {env: SLACK_BOT_TOKEN}, app_token: {env: SLACK_APP_TOKEN}, channel: \"#gpu\", endpoint: \""+server.URL+"\"}}")
+		}, nil, exitFailed, []string{"FAIL slack buttons", "slack says invalid_auth", "notify.slack.app_token"}},
 		"wrong usage": {func(*testing.T, *setup) {}, []string{"-o", "xml"}, exitUsage, []string{"write -o table or -o json"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -142,13 +142,13 @@ func (s *Socket) respond(ctx context.Context, address, text string, blocks []api
 // answer is an answer as Slack takes it. Text from outside is plain text in it, or in a
 // code block that it cannot end.
 func answer(a wire.ClickAnswer) (text string, blocks []api.Block) {
-	text = brief(a.Text, maxAnswer)
-	if plain(a.Text) != "" {
-		blocks = append(blocks, api.NewSectionBlock(plainText(text), nil, nil))
+	if text = brief(a.Text, maxAnswer); text == "" {
+		text = "…"
 	}
+	blocks = append(blocks, api.NewSectionBlock(plainText(text), nil, nil))
 	lines := make([]string, 0, len(a.Lines))
 	for _, l := range a.Lines {
-		if l = strings.TrimRight(quiet(guard.Plain(l)), " "); l == "" {
+		if l = quiet(guard.Plain(l)); !visible(l) {
 			continue
 		}
 		if a.Aligned {
