@@ -335,6 +335,7 @@ var fakes = map[string]struct {
 				if in["event_action"] != "trigger" || dig(in, "payload", "severity") != "critical" {
 					return "", "no trigger"
 				}
+				summary = "PAGE " + summary
 			default:
 				return "", "no such path"
 			}

@@ -13,7 +13,7 @@ import (
 )
 
 // mailRoom is what a mail takes of a message: far less than servers do, and as much as
-// anybody reads.
+// anybody reads. A subject stays below the 998 bytes of a line, encoded.
 var mailRoom = room{all: 60_000, title: 180, each: 2, raw: true}
 
 // letter is a message as a mail.
@@ -41,7 +41,7 @@ func (l *letter) String() string {
 	}
 	header("From", l.from.String())
 	header("To", strings.Join(to, ",\r\n "))
-	header("Subject", subject(f.title))
+	header("Subject", mime.BEncoding.Encode("utf-8", f.title))
 	header("Date", l.at.Format(time.RFC1123Z))
 	header("Message-ID", l.id)
 	if l.root != "" {
@@ -63,9 +63,4 @@ func (l *letter) String() string {
 	}
 	_ = w.Close()
 	return b.String()
-}
-
-// subject encodes a title and folds it: a line of a mail has 998 bytes at most.
-func subject(title string) string {
-	return strings.ReplaceAll(mime.BEncoding.Encode("utf-8", title), "?= =?", "?=\r\n =?")
 }

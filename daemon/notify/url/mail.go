@@ -13,6 +13,7 @@ import (
 	"net/textproto"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -101,12 +102,12 @@ func (b *mailbox) Fits(m guard.Message) bool { return mailRoom.fill(m).whole }
 // Post sends the message to everybody, in one mail. Those whom the server does not take
 // are named in it: a mailbox that is gone keeps nobody else from being told.
 func (b *mailbox) Post(ctx context.Context, m guard.Message, thread string) (guard.Posted, error) {
-	if err := b.begun(ctx); err != nil {
-		return guard.Posted{}, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, 2*timeout)
 	defer cancel()
-	l := letter{Message: m, at: wallOf(ctx, m), id: b.messageID(m), root: b.rootOf(thread), from: b.from, to: b.to}
+	l := letter{Message: m, at: wallOf(ctx, m), id: b.messageID(m), from: b.from, to: b.to}
+	if ours.MatchString(thread) {
+		l.root = thread
+	}
 	sent := false
 	if err := b.deliver(ctx, &l, &sent); err != nil {
 		return guard.Posted{}, b.explain(err, sent)
@@ -124,13 +125,8 @@ func (b *mailbox) messageID(m guard.Message) string {
 	return "<" + digest(m.ID) + "@" + domain + ">"
 }
 
-// rootOf is the first mail of a thread; "" where that is none of ours.
-func (b *mailbox) rootOf(thread string) string {
-	if _, err := mail.ParseAddress(thread); err != nil || !strings.HasPrefix(thread, "<") || strings.ContainsFunc(thread, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return ""
-	}
-	return thread
-}
+// ours is a Message-ID that guard made.
+var ours = regexp.MustCompile(`^<[0-9a-f]{32}@[^\s<>]+>$`)
 
 // deliver speaks to the server. Sent is set before the mail is complete there.
 func (b *mailbox) deliver(ctx context.Context, l *letter, sent *bool) error {

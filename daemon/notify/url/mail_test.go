@@ -25,7 +25,7 @@ import (
 	"guard/daemon/notify/notifytest"
 )
 
-// post office is a mail server on a loopback connection, strict about the protocol.
+// postOffice is a mail server on a loopback connection, strict about the protocol.
 type postOffice struct {
 	t        *testing.T
 	listener net.Listener
@@ -38,6 +38,7 @@ type postOffice struct {
 	// the connection.
 	refuse map[string]string
 	gone   string // a recipient that is not there
+	hung   chan struct{}
 
 	mu    sync.Mutex
 	mails []*mail.Message
@@ -46,7 +47,8 @@ type postOffice struct {
 	plain int // passwords told without TLS
 }
 
-func newPostOffice(t *testing.T) (*postOffice, *x509.CertPool) {
+// newPostOffice opens one, as change leaves it; nil leaves it as it is.
+func newPostOffice(t *testing.T, change func(*postOffice)) (*postOffice, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -64,7 +66,10 @@ func newPostOffice(t *testing.T) (*postOffice, *x509.CertPool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &postOffice{t: t, listener: l, cert: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, auth: "PLAIN LOGIN", refuse: map[string]string{}}
+	p := &postOffice{t: t, listener: l, cert: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, auth: "PLAIN LOGIN", refuse: map[string]string{}, hung: make(chan struct{})}
+	if change != nil {
+		change(p)
+	}
 	var all sync.WaitGroup
 	all.Go(func() {
 		for {
@@ -103,6 +108,10 @@ func (p *postOffice) serve(conn net.Conn) {
 		switch no := p.refuse[word]; no {
 		case "":
 		case "-":
+			return
+		case "hang":
+			close(p.hung)
+			_ = line() // until the other side hangs up
 			return
 		default:
 			reply(no)
@@ -200,6 +209,9 @@ func (p *postOffice) keep(raw string, to []string) {
 		p.t.Errorf("this is no mail: %v\n%s", err, raw)
 		return
 	}
+	if head, _, _ := strings.Cut(raw, "\r\n\r\n"); strings.ContainsFunc(head, func(r rune) bool { return r > '~' }) {
+		p.t.Errorf("a header of other than ASCII:\n%s", head)
+	}
 	for l := range strings.SplitSeq(raw, "\r\n") {
 		if len(l) > 998 || strings.ContainsAny(l, "\n\r\x00") {
 			p.t.Errorf("a line of %d bytes: %.100q", len(l), l)
@@ -244,14 +256,14 @@ const mailAddress = "smtp://ana:" + canary + "@mail.example.com/?from=guard@exam
 
 func TestMailConformance(t *testing.T) {
 	notifytest.Run(t, func(t *testing.T) (notifytest.Channel, notifytest.Far) {
-		p, pool := newPostOffice(t)
+		p, pool := newPostOffice(t, nil)
 		return p.channel(pool, mailAddress), notifytest.Far{Seen: p.Seen, Secrets: []string{canary}}
 	})
 }
 
 // TestLetter: what a mail looks like, how it threads, and that no text makes a header.
 func TestLetter(t *testing.T) {
-	p, pool := newPostOffice(t)
+	p, pool := newPostOffice(t, nil)
 	c := p.channel(pool, mailAddress)
 	m := notifytest.Message("mail", "one")
 	m.Title = "lab/i-1: 一台机器到期\r\nBcc: evil@example.com\r\n\r\nhello"
@@ -315,10 +327,7 @@ func TestMailFaults(t *testing.T) {
 		{name: "one is gone", change: func(p *postOffice) { p.gone = "a@example.com" }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p, pool := newPostOffice(t)
-			if tt.change != nil {
-				tt.change(p)
-			}
+			p, pool := newPostOffice(t, tt.change)
 			address := mailAddress
 			if tt.address != "" {
 				address = tt.address
@@ -345,8 +354,15 @@ func TestMailFaults(t *testing.T) {
 			}
 		})
 	}
+	t.Run("hangs", func(t *testing.T) {
+		p, pool := newPostOffice(t, func(p *postOffice) { p.refuse["EHLO"] = "hang" })
+		ctx, cancel := context.WithCancel(ctxAt(t))
+		go func() { <-p.hung; cancel() }()
+		_, err := p.channel(pool, mailAddress).Post(ctx, notifytest.Message("mail", "one"), "")
+		notifytest.Kind(t, err, guard.ErrUnavailable)
+	})
 	t.Run("another server answers", func(t *testing.T) {
-		p, _ := newPostOffice(t)
+		p, _ := newPostOffice(t, nil)
 		c := p.channel(x509.NewCertPool(), mailAddress)
 		_, err := c.Post(ctxAt(t), notifytest.Message("mail", "one"), "")
 		notifytest.Kind(t, err, guard.ErrUnavailable)

@@ -98,9 +98,6 @@ func (c *channel) Find(ctx context.Context, m guard.Message, thread string) (gua
 
 // Post posts the message, once.
 func (c *channel) Post(ctx context.Context, m guard.Message, thread string) (guard.Posted, error) {
-	if err := c.begun(ctx); err != nil {
-		return guard.Posted{}, err
-	}
 	out := c.build(post{wallOf(ctx, m), m, c.service.room.fill(m), thread})
 	req, err := out.http(ctx)
 	if err != nil {

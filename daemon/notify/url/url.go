@@ -84,19 +84,12 @@ func (a about) Find(context.Context, guard.Message, string) (guard.Posted, bool,
 	return guard.Posted{}, false, fmt.Errorf("%w: %s shows nothing of what was posted to %s", guard.ErrUnsupported, a.service, a.name)
 }
 
-func (a about) begun(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("%w: post to %s: not begun: %v", guard.ErrUnavailable, a.name, err)
-	}
-	return nil
-}
-
 // New makes the channel of an address. It calls nobody. An error is ErrInvalid, says how
 // the address is to be written, and repeats nothing of it.
 func New(c Config) (Channel, error) {
 	u, err := url.Parse(strings.TrimSpace(c.URL.Reveal()))
 	if err != nil { // it quotes the address
-		return nil, fmt.Errorf("%w: this is no address: write %s", guard.ErrInvalid, formsText())
+		return nil, fmt.Errorf("%w: this is no address; %s", guard.ErrInvalid, scheme())
 	}
 	name, over, _ := strings.Cut(u.Scheme, "+")
 	own := about{name: c.Name, service: name, host: u.Hostname(), lang: cmp.Or(c.Lang, guard.English), fallback: c.Fallback}
@@ -106,7 +99,7 @@ func New(c Config) (Channel, error) {
 	s, ok := services[name]
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("%w: its scheme names no service: write %s", guard.ErrInvalid, formsText())
+		return nil, fmt.Errorf("%w: %s", guard.ErrInvalid, scheme())
 	case u.Hostname() == "" || u.Fragment != "" || !slices.Contains([]string{"", "https", "http"}, over):
 		return nil, fmt.Errorf("%w: %s: write %s", guard.ErrInvalid, name, s.form)
 	}
@@ -129,11 +122,8 @@ func New(c Config) (Channel, error) {
 // here reports whether a host is this machine.
 func here(host string) bool { return host == "localhost" || net.ParseIP(host).IsLoopback() }
 
-// formsText is how each service's address is written.
-func formsText() string {
-	forms := []string{mailForm}
-	for _, name := range slices.Sorted(maps.Keys(services)) {
-		forms = append(forms, services[name].form)
-	}
-	return strings.Join(forms, ", ")
+// scheme says what a scheme must be.
+func scheme() string {
+	names := append(slices.Sorted(maps.Keys(services)), "smtp", "smtps")
+	return "its scheme must name the service, so that https://open.feishu.cn/… is written feishu://open.feishu.cn/…: one of " + strings.Join(names, ", ")
 }

@@ -239,6 +239,22 @@ func TestCuts(t *testing.T) {
 	}
 }
 
+// TestShort: what a service found too long is told in a thousand characters, whatever it
+// takes otherwise.
+func TestShort(t *testing.T) {
+	for service := range fakes {
+		c, f := open(t, service)
+		m := notifytest.Message(c.Name(), "one")
+		m.Lines, m.Short = []string{strings.Repeat("x", 5000)}, true
+		if _, err := c.Post(ctxAt(t), m, ""); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.Seen()[0]; len(got) > short+20 || !strings.Contains(got, m.Title) || !strings.Contains(got, "(cut)") {
+			t.Errorf("%s: %d bytes: %.100q", service, len(got), got)
+		}
+	}
+}
+
 // TestIncidents: what is urgent opens an incident at PagerDuty, its end resolves it, the
 // rest calls nobody; and none of it is repeated by being posted again.
 func TestIncidents(t *testing.T) {
@@ -256,7 +272,10 @@ func TestIncidents(t *testing.T) {
 			t.Errorf("find %s: %t %v; it may be posted again", x.ID, found, err)
 		}
 	}
-	if got := f.Seen(); len(got) != 2 || got[1] != "resolve "+m.Finding {
+	if _, err := c.Post(ctxAt(t), notifytest.Message(c.Name(), "two"), ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Seen(); len(got) != 3 || !strings.HasPrefix(got[0], "PAGE ") || got[1] != "resolve "+m.Finding || strings.HasPrefix(got[2], "PAGE ") {
 		t.Errorf("%q", got)
 	}
 	_, _, err := c.Find(ctxAt(t), notifytest.Message(c.Name(), "two"), "")
