@@ -87,7 +87,11 @@ func subject(m guard.Message) string {
 // context is the last line: the ID, of when the amounts are, and what to type where
 // there is no clicking.
 func (v view) context(m guard.Message) string {
-	if m.Card == nil && len(m.Offers) == 0 {
+	card := m.Card
+	if v.cardless {
+		card = nil
+	}
+	if card == nil && len(m.Offers) == 0 {
 		return ""
 	}
 	var parts []string
@@ -95,8 +99,8 @@ func (v view) context(m guard.Message) string {
 	if id != "" {
 		parts = append(parts, name(id))
 	}
-	if m.Card != nil && !m.Card.AsOf.IsZero() {
-		parts = append(parts, say.In(m.Lang, "as of %s", v.stamp(m.Card.AsOf)))
+	if card != nil && !card.AsOf.IsZero() {
+		parts = append(parts, say.In(m.Lang, "as of %s", v.stamp(card.AsOf)))
 	}
 	if id != "" && name(id) == id { // a command with half an ID is none
 		parts = append(parts, v.command(m, id))
@@ -104,7 +108,7 @@ func (v view) context(m guard.Message) string {
 	return brief(strings.Join(parts, " · "), maxContext)
 }
 
-// command is what does the same as the likeliest click.
+// command is what does the same as the likeliest click that ends nothing.
 func (v view) command(m guard.Message, id string) string {
 	for _, o := range m.Offers {
 		if c := commandOf(o, id); c != "" && !v.over(o) {
@@ -114,6 +118,8 @@ func (v view) command(m guard.Message, id string) string {
 	return "guard show " + id
 }
 
+// commandOf is what to type in place of a click; "" where that ends something, or there
+// is no such command.
 func commandOf(o guard.Offer, id string) string {
 	verb := "guard " + string(o.Click) + " " + id
 	switch o.Click {
@@ -121,7 +127,7 @@ func commandOf(o guard.Offer, id string) string {
 		return verb + " --by " + lasting(o.For)
 	case guard.ClickHold, guard.ClickVeto, guard.ClickSnooze:
 		return verb + " --for " + lasting(o.For)
-	case guard.ClickRelease, guard.ClickWhy, guard.ClickAck:
+	case guard.ClickWhy, guard.ClickAck:
 		return verb
 	case guard.ClickRegister:
 		return verb + " --purpose TEXT --ttl 8h"

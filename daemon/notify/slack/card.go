@@ -17,7 +17,7 @@ const (
 // It says what is not known, and never takes it for nothing.
 func (v view) card(m guard.Message) []string {
 	c := m.Card
-	if c == nil {
+	if c == nil || v.cardless {
 		return nil
 	}
 	l := m.Lang

@@ -62,7 +62,8 @@ func TestEdit(t *testing.T) {
 // which is read in the channel too.
 func TestReplies(t *testing.T) {
 	c, far := staffed(t, guard.English)
-	m := stateOf(notifytest.Message("slack", "one"), "ana")
+	m := stateOf(notifytest.Message("slack", "one"), "ben")
+	m.Mentions = []string{"ben"}
 	root, err := c.Post(ctxAt(t, 0), m, "")
 	if err != nil {
 		t.Fatal(err)
@@ -75,10 +76,10 @@ func TestReplies(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, p := range far.Stored() {
-		if got, want := strings.Contains(p.Blocks, "Whose: ana") && strings.Contains(p.Text, "Whose: ana"), i != 1; got != want {
+		if got, want := strings.Contains(p.Blocks, "Whose: ben") && strings.Contains(p.Text, "Whose: ben"), i != 1; got != want {
 			t.Errorf("post %d has a card: %t", i, got)
 		}
-		if len(p.Buttons) != 1 || !strings.Contains(p.Blocks, m.Title) {
+		if len(p.Buttons) != 1 || strings.Contains(p.Blocks, "For ben") || strings.Contains(p.Blocks, "as of") == (i == 1) || !strings.Contains(p.Blocks, m.Title) {
 			t.Errorf("post %d is %+v", i, p)
 		}
 	}

@@ -36,10 +36,11 @@ type rendered struct {
 
 // view is what Slack's form of a message depends on beside the message.
 type view struct {
-	at      time.Time // when it is read: relative times count from here
-	zone    *time.Location
-	buttons bool              // clicks are answered
-	ids     map[string]string // Slack's IDs of those of the message's mentions that are known
+	at       time.Time // when it is read: relative times count from here
+	zone     *time.Location
+	buttons  bool              // clicks are answered
+	cardless bool              // another post shows the card
+	ids      map[string]string // Slack's IDs of those of the message's mentions that are known
 }
 
 // render makes blocks of a message: the title, the lines, who it is for, the card, the

@@ -116,8 +116,8 @@ func (c *Channel) Pace() time.Duration { return pace }
 func (c *Channel) Fits(m guard.Message) bool { return view{}.render(m).whole }
 
 // form is the message as Slack takes it, with the present moment and people's IDs.
-func (c *Channel) form(ctx context.Context, m guard.Message) rendered {
-	v := view{at: m.CreatedAt, zone: c.zone, buttons: c.buttons, ids: c.identify(ctx, m)}
+func (c *Channel) form(ctx context.Context, m guard.Message, cardless bool) rendered {
+	v := view{at: m.CreatedAt, zone: c.zone, buttons: c.buttons, cardless: cardless, ids: c.identify(ctx, m)}
 	if at, ok := guard.InstantFrom(ctx); ok {
 		v.at = at.Wall
 	}
@@ -142,10 +142,7 @@ func (c *Channel) Post(ctx context.Context, m guard.Message, thread string) (gua
 	}
 	to := c.target
 	id, ts, reply := c.here(thread)
-	if reply && !m.Urgent {
-		m.Card = nil
-	}
-	options := append(c.form(ctx, m).options(),
+	options := append(c.form(ctx, m, reply && !m.Urgent).options(),
 		api.MsgOptionDisableMarkdown(), api.MsgOptionDisableLinkUnfurl(), api.MsgOptionDisableMediaUnfurl(),
 		api.MsgOptionMetadata(api.SlackMetadata{EventType: eventType, EventPayload: map[string]any{payloadID: m.ID}}))
 	if reply {
@@ -183,7 +180,7 @@ func (c *Channel) Edit(ctx context.Context, receipt string, m guard.Message) err
 	if !ok {
 		return fmt.Errorf("%w: edit in slack %s: the post is not in this channel", guard.ErrNotFound, c.target)
 	}
-	r := c.form(ctx, m)
+	r := c.form(ctx, m, false)
 	options := r.options()
 	if len(r.blocks) == 0 {
 		options = append(options, api.MsgOptionBlocks()) // Slack keeps the blocks that are not told
