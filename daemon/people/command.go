@@ -12,12 +12,8 @@ import (
 	"guard/daemon/wire"
 )
 
-const (
-	// mostRows bounds a list; the channel cuts what is too long for it, too.
-	mostRows = 40
-	// soon is how far ahead a report looks for what ends.
-	soon = 24 * time.Hour
-)
+// mostRows bounds a list; the channel cuts what is too long for it, too.
+const mostRows = 40
 
 // command carries out what was typed after /guard.
 func (v *visit) command(ctx context.Context) wire.ClickAnswer {
@@ -50,7 +46,7 @@ func (v *visit) help() wire.ClickAnswer {
 		{"/guard mine", v.say("those that are registered to you")},
 		{"/guard register", v.say("asks for a machine, its purpose, life and budget")},
 		{`/guard register ACCOUNT/ID --purpose "lora 70b" --ttl 10h --budget 2400CNY`, ""},
-		{"/guard report", v.say("what is spent an hour, what ends soon, what is wrong")},
+		{"/guard report", v.say("what was spent and released, what ends today, what is wrong")},
 	})}
 }
 
@@ -158,50 +154,11 @@ func (v *visit) typed(ctx context.Context, args []string) wire.ClickAnswer {
 	return v.register(ctx, r, nil, "")
 }
 
-// report is how things stand, in a few lines.
+// report is the daily digest as of now.
 func (v *visit) report(ctx context.Context) wire.ClickAnswer {
-	api := v.As(v.who, v.click.Channel, v.click.User, "")
-	status, err := api.Status(ctx)
+	out, err := v.As(v.who, v.click.Channel, v.click.User, "").Report(ctx, v.lang)
 	if err != nil {
 		return v.failed(ctx, err, nil, "")
 	}
-	found, err := api.Findings(ctx, false)
-	if err != nil {
-		return v.failed(ctx, err, nil, "")
-	}
-	all, err := api.Live(ctx)
-	if err != nil {
-		return v.failed(ctx, err, nil, "")
-	}
-	burn := v.say("nothing that is known")
-	if len(status.Burn) > 0 {
-		burn = strings.Join(status.Burn, " + ")
-	}
-	out := wire.ClickAnswer{Done: true, Aligned: true, Text: v.say("%[1]d machines bill %[2]s an hour; nobody has registered %[3]d of them.", status.Counts.Instances, burn, status.Counts.Unregistered)}
-	if n := status.Counts.NoPrice; n > 0 {
-		out.Text += " " + v.say("The price of %d is not known, and not in that.", n)
-	}
-	out.Lines = append(out.Lines, status.Attention...)
-	var rows [][]string
-	slices.SortStableFunc(all.Items, func(a, b wire.Item) int { return sooner(a.Deadline, b.Deadline) })
-	for _, i := range all.Items {
-		if i.Deadline != nil && i.Deadline.Sub(all.Now) < soon && len(rows) < mostRows/2 {
-			rows = append(rows, []string{v.ends(all.Now, i), i.Account + "/" + i.ID, cmp.Or(i.Purpose, i.Name), i.Owner})
-		}
-	}
-	out.Lines = append(out.Lines, section(v.say("Ends within a day:"), rows)...)
-	rows = nil
-	for _, f := range found.Findings[:min(len(found.Findings), mostRows/2)] {
-		rows = append(rows, []string{f.Rule, v.amount(cmp.Or(f.AtStake, f.Wastes)), f.Title})
-	}
-	out.Lines = append(out.Lines, section(v.say("Wrong now:"), rows)...)
-	return out
-}
-
-// section is a title over rows; nothing where there are none.
-func section(title string, rows [][]string) []string {
-	if len(rows) == 0 {
-		return nil
-	}
-	return append([]string{title}, columns(rows)...)
+	return wire.ClickAnswer{Done: true, Text: out.Title, Lines: out.Lines}
 }

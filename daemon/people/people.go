@@ -37,8 +37,7 @@ type Verbs interface {
 	Ack(ctx context.Context, r wire.MuteRequest) (wire.Changed, error)
 	Release(ctx context.Context, r wire.ReleaseRequest) (wire.ReleaseAnswer, error)
 	Why(ctx context.Context, id string) (wire.Why, error)
-	Findings(ctx context.Context, closed bool) (wire.Findings, error)
-	Status(ctx context.Context) (wire.Status, error)
+	Report(ctx context.Context, lang guard.Lang) (wire.Report, error)
 	// Live is everything that lives.
 	Live(ctx context.Context) (wire.List, error)
 }

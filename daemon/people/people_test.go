@@ -165,12 +165,8 @@ func (s stub) Release(_ context.Context, r wire.ReleaseRequest) (wire.ReleaseAns
 func (s stub) Why(_ context.Context, id string) (wire.Why, error) {
 	return wire.Why{Lines: []string{"because of " + id}}, s.note("why", id)
 }
-func (s stub) Findings(context.Context, bool) (wire.Findings, error) {
-	stake := "12.00 USD"
-	return wire.Findings{Findings: []wire.Finding{{Rule: "expired", Title: "lab/i-1 has expired", AtStake: &stake}}}, s.d.fails
-}
-func (s stub) Status(context.Context) (wire.Status, error) {
-	return wire.Status{Burn: []string{"2.00 USD"}, Counts: wire.Counts{Instances: 3, Unregistered: 1, NoPrice: 1}, Attention: []string{"look"}}, s.d.fails
+func (s stub) Report(_ context.Context, lang guard.Lang) (wire.Report, error) {
+	return wire.Report{Title: "yesterday", Lines: []string{"12.00 USD in " + string(lang)}}, s.d.fails
 }
 func (s stub) Live(context.Context) (wire.List, error) {
 	return wire.List{Now: s.d.at.Wall, Items: s.d.items}, s.d.fails
@@ -385,6 +381,56 @@ func TestRelease(t *testing.T) {
 	d.plan = "plan-1"
 	d.must(d.handle(c), true, "lab/i-1 is released now", "ana(slack U1) release {IDs:[lab/i-1] All:false Match:map[] Reason: DryRun:true ConfirmGone:false Plan: Goes:[]}",
 		"ana(slack U1) release {IDs:[lab/i-1] All:false Match:map[] Reason: DryRun:false ConfirmGone:false Plan:plan-1 Goes:[lab/i-1]}")
+}
+
+// What is typed is answered in columns, or carried out.
+func TestCommands(t *testing.T) {
+	d := newDesk(t)
+	rate, end := "16.00 USD", start.Add(90*time.Minute)
+	d.items = []wire.Item{{Account: "lab", ID: "i-2", Kind: "instance", Name: "大模型训练", State: "running"}, {Account: "lab", ID: "v-1", Kind: "volume"},
+		{Account: "lab", ID: "i-1", Kind: "instance", Purpose: "lora\u202e 70b", Owner: "ana", State: "running", Rate: &rate, Deadline: &end, DeadlineReason: "expiry"}}
+	say := func(user, command string) string {
+		a := d.handle(wire.Click{Channel: "slack", User: user, Command: command})
+		return strings.Join(append([]string{a.Text}, a.Lines...), "\n")
+	}
+	want := "2 machines; what ends first comes first.\n" +
+		"MACHINE  PURPOSE     OWNER   STATE    AN HOUR    SPENT    ENDS\n" +
+		"lab/i-1  lora 70b    ana     running  16.00 USD  unknown  1h30m (expiry)\n" +
+		"lab/i-2  大模型训练  nobody  running  unknown    unknown  -"
+	if got := say("U1", " LS "); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if got := say("U1", "mine"); !strings.Contains(got, "lab/i-1") || strings.Contains(got, "lab/i-2") {
+		t.Error(got)
+	}
+	if got := say("U2", "mine"); got != "Nothing that lives is registered to you (bo)." {
+		t.Error(got)
+	}
+	if got := say("U1", "report"); got != "yesterday\n12.00 USD in " {
+		t.Error(got)
+	}
+	for command, want := range map[string]string{"": "/guard ls", "help": "/guard register ACCOUNT/ID --purpose", "ls all": "does not know all here", "register lab/i-1 --colour red": "does not know --colour here",
+		"register lab/i-1 --ttl": "--ttl wants a value", "register --ttl 1h": "Register which machine?", `ls "x`: "a quote is not closed", strings.Repeat("a ", 100): "too long", "\x00": "It knows:"} {
+		if got := say("U1", command); !strings.Contains(got, want) {
+			t.Errorf("%q: %s", command, got)
+		}
+	}
+	if len(d.asked) > 0 {
+		t.Errorf("%q", d.asked)
+	}
+	d.must(d.handle(wire.Click{Channel: "slack", User: "U1", Command: "register lab/i-2 —purpose “two words” --ttl=4h"}), true, "lab/i-2 is registered to ana",
+		"ana(slack U1) register {ID:lab/i-2 Purpose:two words Owner: TTL:4h Until: Budget: Price: Tags:map[] OnLimit: Grace: NoGPUOK:false AllowUnprotect:false Reassign:false Expect:<nil> Key: AskedAt:<nil>}")
+	// Without more it asks; without a machine for that, too.
+	for command, fields := range map[string]int{"register lab/i-2": 3, "register": 4} {
+		a := d.handle(wire.Click{Channel: "slack", User: "U1", Command: command})
+		if a.Ask == nil || len(a.Ask.Fields) != fields || a.Ask.Offer != "register" || a.Ask.Key != strings.TrimPrefix(strings.TrimPrefix(command, "register"), " ") {
+			t.Errorf("%s: %+v", command, a.Ask)
+		}
+	}
+	a := d.handle(wire.Click{Channel: "slack", User: "U1", Offer: "register", Form: map[string]string{"id": "", "purpose": " "}})
+	if a.Done || a.Wrong["id"] == "" || a.Wrong["purpose"] == "" || a.Wrong["ttl"] != "" {
+		t.Errorf("%+v", a)
+	}
 }
 
 // Nobody but those who are configured, however they come: with empty lists that is nobody.

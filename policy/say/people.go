@@ -61,7 +61,7 @@ var chinesePeople = map[string]string{
 	"the machines, what they cost and when they end":                                 "机器、花费与到期时间",
 	"those that are registered to you":                                               "登记给你的机器",
 	"asks for a machine, its purpose, life and budget":                               "填写机器、用途、时长与预算",
-	"what is spent an hour, what ends soon, what is wrong":                           "每小时花费、即将到期的、存在的问题",
+	"what was spent and released, what ends today, what is wrong":                    "花费与释放、今天到期的、存在的问题",
 	"Nothing that lives is registered to you (%s).":                                  "没有登记给你（%s）的在用机器。",
 	"guard knows of no machine that lives.":                                          "guard 没有发现在用的机器。",
 	"%d machines; what ends first comes first.":                                      "共 %d 台机器，先到期的在前。",
@@ -70,9 +70,4 @@ var chinesePeople = map[string]string{
 	"guard acts nowhere: %s.": "guard 当前不执行任何操作：%s。",
 	"and %d more: guard ls":   "还有 %d 台：guard ls",
 	"now (%s)":                "现在（%s）",
-	"nothing that is known":   "无已知金额",
-	"%[1]d machines bill %[2]s an hour; nobody has registered %[3]d of them.": "%[1]d 台机器每小时计费 %[2]s，其中 %[3]d 台无人登记。",
-	"The price of %d is not known, and not in that.":                          "另有 %d 台价格未知，未计入。",
-	"Ends within a day:": "一天内结束：",
-	"Wrong now:":         "当前问题：",
 }
