@@ -178,7 +178,7 @@ func (tr *tree) rename(account func(string) string, thing func(account, id strin
 			return account(s)
 		}
 		prose := slices.Contains(reading, last)
-		if !prose && path[0] != "expect" && path[0] != "daemon" {
+		if !prose && last != "about" && path[0] != "expect" && path[0] != "daemon" {
 			return s
 		}
 		s = full.ReplaceAllStringFunc(s, func(x string) string {
