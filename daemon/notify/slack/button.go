@@ -84,14 +84,11 @@ func subject(m guard.Message) string {
 	return m.About[0].String()
 }
 
-// context is the last line: the ID, of when the amounts are, and what to type where
-// there is no clicking.
+// context is the last line, below a card: the ID, of when the amounts are, and what to
+// type where there is no clicking.
 func (v view) context(m guard.Message) string {
 	card := m.Card
-	if v.cardless {
-		card = nil
-	}
-	if card == nil && len(m.Offers) == 0 {
+	if card == nil || v.cardless {
 		return ""
 	}
 	var parts []string
@@ -99,7 +96,7 @@ func (v view) context(m guard.Message) string {
 	if id != "" {
 		parts = append(parts, name(id))
 	}
-	if card != nil && !card.AsOf.IsZero() {
+	if !card.AsOf.IsZero() {
 		parts = append(parts, say.In(m.Lang, "as of %s", v.stamp(card.AsOf)))
 	}
 	if id != "" && name(id) == id { // a command with half an ID is none

@@ -132,7 +132,7 @@ func TestSoFar(t *testing.T) {
 // clicks there are none, and the last line tells what to type.
 func TestOffers(t *testing.T) {
 	at, zone := noon(t)
-	m := guard.Message{ID: "slack|x", About: []guard.ResourceID{{Account: "lab", Kind: guard.Instance, ID: "i-1"}}}
+	m := guard.Message{ID: "slack|x", About: []guard.ResourceID{{Account: "lab", Kind: guard.Instance, ID: "i-1"}}, Card: &guard.Card{}}
 	offer := func(c guard.Click, d time.Duration) guard.Offer {
 		return guard.Offer{Click: c, For: d, Key: "k", Until: at.Add(time.Hour)}
 	}

@@ -79,7 +79,7 @@ func TestReplies(t *testing.T) {
 		if got, want := strings.Contains(p.Blocks, "Whose: ben") && strings.Contains(p.Text, "Whose: ben"), i != 1; got != want {
 			t.Errorf("post %d has a card: %t", i, got)
 		}
-		if len(p.Buttons) != 1 || strings.Contains(p.Blocks, "For ben") || strings.Contains(p.Blocks, "as of") == (i == 1) || !strings.Contains(p.Blocks, m.Title) {
+		if len(p.Buttons) != 1 || strings.Contains(p.Blocks, "For ben") || strings.Contains(p.Blocks, "guard why") == (i == 1) || !strings.Contains(p.Blocks, m.Title) {
 			t.Errorf("post %d is %+v", i, p)
 		}
 	}
