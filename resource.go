@@ -328,7 +328,8 @@ type Gone struct {
 	At        time.Time `json:"at"`
 	Estimated bool      `json:"estimated,omitzero"`
 	How       How       `json:"how"`
-	// Proof is "terminal state" or "absence only", or a person's word, see ProofOf.
+	// Proof is "terminal state" or "absence only", which the bill may turn into "the
+	// provider's own charge", or a person's word, see ProofOf.
 	Proof    string    `json:"proof"`
 	Readings []Reading `json:"readings,omitzero"`
 	ProvenAt time.Time `json:"proven_at"`
@@ -338,6 +339,7 @@ type Gone struct {
 const (
 	ProofTerminal = "terminal state"
 	ProofAbsence  = "absence only"
+	ProofCharge   = "the provider's own charge"
 )
 
 // ProofOf is a person's word for it that a thing is gone, where nobody else can tell.

@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -18,6 +19,8 @@ const (
 	billedFor    = 72 * time.Hour
 	// settled is how long after its end a line of the bill may still grow.
 	settled = 3 * time.Hour
+	// inFull is how long a line of the bill may go on after what it is of has ended.
+	inFull = time.Hour
 	// mostUnseen is how many of what is billed and not known are named.
 	mostUnseen = 10
 )
@@ -54,6 +57,12 @@ func (r *round) charges(ctx context.Context) error {
 			by[c.Resource.Key()] = append(by[c.Resource.Key()], c)
 		}
 	}
+	until := time.Time{} // what the bill has reached
+	for _, lines := range by {
+		for _, c := range lines {
+			until = later(until, plain(c.To))
+		}
+	}
 	keys := slices.Sorted(maps.Keys(by))
 	err = l.ledger.UpdateEach(ctx, len(keys), func(tx *store.Tx, i int) error {
 		o, known, err := tx.Observed.Get(keys[i])
@@ -73,7 +82,11 @@ func (r *round) charges(ctx context.Context) error {
 			return nil
 		}
 		now.Read = plain(r.at.Wall)
-		return tx.Bills.Put(guard.Bill{Resource: o.Resource.ID, Last: now, Before: b.Last})
+		bill := guard.Bill{Resource: o.Resource.ID, Last: now, Before: b.Last}
+		if err := tx.Bills.Put(bill); err != nil || !ends(bill, o, until) {
+			return err
+		}
+		return r.charged(tx, o, bill)
 	})
 	if err != nil {
 		return wrap("write down what "+l.account.Name+" bills", err)
@@ -84,6 +97,43 @@ func (r *round) charges(ctx context.Context) error {
 		return wrap("read what "+l.account.Name+" bills and is not known", err)
 	}
 	return r.billed(ctx, func(b *guard.BillStatus) { *b = unseen.after(*b, plain(r.at.Wall)) })
+}
+
+// ends reports whether the bill proves that the meter of something stopped of which only an
+// absence did: two readings long after its end have it to its end and not beyond, while the
+// bill has reached later times.
+func ends(b guard.Bill, o guard.Observed, until time.Time) bool {
+	g := o.Gone
+	if g == nil || g.Proof != guard.ProofAbsence {
+		return false
+	}
+	last := g.At.Add(inFull)
+	return b.Last.Amount.IsSet() && !b.Last.To.After(last) && b.Before.To.Equal(b.Last.To) && until.After(last) && b.Before.Read.After(last.Add(settled))
+}
+
+// charged writes that proof down, with the release that ended it.
+func (r *round) charged(tx *store.Tx, o guard.Observed, b guard.Bill) error {
+	gone := *o.Gone
+	gone.Proof = guard.ProofCharge
+	o.Gone = &gone
+	if err := tx.Observed.Put(o); err != nil {
+		return err
+	}
+	id := o.Resource.ID
+	rel, ok, err := tx.Releases.Get(id.Key())
+	if err != nil {
+		return err
+	}
+	if ok && rel.Receipt != nil && rel.Receipt.Proof == guard.ProofAbsence {
+		receipt := *rel.Receipt
+		receipt.Proof = guard.ProofCharge
+		rel.Receipt = &receipt
+		if err := tx.Releases.Put(rel); err != nil {
+			return err
+		}
+	}
+	return tx.Journal(guard.JournalEntry{At: r.at.Wall, Who: "guard", Verb: "charge_ends", Subject: id.String(),
+		Text: fmt.Sprintf("%s: the provider's own bill has it until %s and nothing after that: its meter stopped", id, b.Last.To.Format(time.RFC3339))})
 }
 
 // billed writes down how well the bill is read.

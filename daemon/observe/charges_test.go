@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -78,5 +79,62 @@ func TestTheBillOfAPriceThatIsNotBelieved(t *testing.T) {
 	lines[1].Amount = guard.MustMoney("10 USD")
 	if b, ok := sum(lines, guard.Metered{}); !ok || b.Amount.IsSet() {
 		t.Errorf("two currencies: %+v", b)
+	}
+}
+
+// TestTheBillEnds: where only an absence proved an end, two late readings of the bill that have
+// nothing after it prove that the meter stopped, with the receipt of the release.
+func TestTheBillEnds(t *testing.T) {
+	const end = 10 * time.Hour
+	for name, c := range map[string]struct {
+		lines func(b *bench) []guard.Charge
+		proof string
+	}{
+		"at its end": {func(b *bench) []guard.Charge {
+			return []guard.Charge{b.hourOf("i-9", 8*time.Hour, "2 CNY"), b.hourOf("i-9", 9*time.Hour, "1 CNY"), b.hourOf("i-1", 11*time.Hour, "2 CNY")}
+		}, guard.ProofCharge},
+		"with the hour that it ended in": {func(b *bench) []guard.Charge {
+			return []guard.Charge{b.hourOf("i-9", end-time.Minute, "1 CNY"), b.hourOf("i-1", 11*time.Hour, "2 CNY")}
+		}, guard.ProofCharge},
+		"and has reached no later time": {func(b *bench) []guard.Charge { return []guard.Charge{b.hourOf("i-9", 9*time.Hour, "2 CNY")} }, guard.ProofAbsence},
+		"after it": {func(b *bench) []guard.Charge {
+			return []guard.Charge{b.hourOf("i-9", 11*time.Hour, "2 CNY"), b.hourOf("i-1", 13*time.Hour, "2 CNY")}
+		}, guard.ProofAbsence},
+		"of which it has nothing": {func(b *bench) []guard.Charge { return []guard.Charge{b.hourOf("i-1", 11*time.Hour, "2 CNY")} }, guard.ProofAbsence},
+	} {
+		b := newBench(t, nil)
+		bill := &bills{lines: c.lines(b)}
+		b.account.Biller = bill
+		b.restart()
+		id := b.cloud.ID(guard.Instance, "i-9")
+		b.put(func(tx *store.Tx) error {
+			return cmp.Or(
+				tx.Observed.Put(guard.Observed{Resource: guard.Resource{ID: id}, Identity: "acct-1", Gone: &guard.Gone{At: b.cloud.At(end).Wall, Proof: guard.ProofAbsence}}),
+				tx.Releases.Put(guard.Release{ID: "r", Target: id, State: guard.ReleaseDone, Receipt: &guard.Receipt{Proof: guard.ProofAbsence}}))
+		})
+		proof := func() string {
+			var receipt string
+			b.view(func(v *store.View) error {
+				r, _, err := v.Releases.Get(id.Key())
+				if r.Receipt != nil {
+					receipt = r.Receipt.Proof
+				}
+				return err
+			})
+			if got := b.box("i-9").Gone.Proof; got != receipt {
+				t.Errorf("%s: proven by %q, and the receipt says %q", name, got, receipt)
+			}
+			return receipt
+		}
+		b.once(13 * time.Hour) // too soon
+		b.once(16 * time.Hour)
+		if got := proof(); got != guard.ProofAbsence {
+			t.Errorf("%s: proven by %q at once", name, got)
+		}
+		b.once(20 * time.Hour)
+		b.once(22 * time.Hour)
+		if got := proof(); got != c.proof {
+			t.Errorf("%s: proven by %q, want %q", name, got, c.proof)
+		}
 	}
 }
