@@ -61,7 +61,7 @@ func draw(t *rapid.T, v reflect.Value) {
 		v.Set(reflect.MakeMap(v.Type()))
 		for range rapid.IntRange(0, 3).Draw(t, "n") {
 			k := rapid.SampledFrom(texts).Draw(t, "tag")
-			v.SetMapIndex(reflect.ValueOf(k), reflect.ValueOf(rapid.SampledFrom(texts).Draw(t, "value")))
+			v.SetMapIndex(reflect.ValueOf(k).Convert(v.Type().Key()), reflect.ValueOf(rapid.SampledFrom(texts).Draw(t, "value")))
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {

@@ -69,6 +69,10 @@ const threadPrefix = "thread/"
 // resource (by ResourceID.Key) go. It goes with the record of the resource.
 func ThreadName(channel, resource string) string { return threadPrefix + channel + "/" + resource }
 
+// FirstName is the name of the value that says which message a thread began with. It goes
+// with the thread's own value.
+func FirstName(channel, resource string) string { return ThreadName(channel+":first", resource) }
+
 // ScopeKey is the key of a scope's status: ACCOUNT/KIND/SCOPE.
 func ScopeKey(s guard.ScopeStatus) string {
 	if s.Account == "" || s.Kind == "" {

@@ -60,6 +60,9 @@ func (l *Loop) compare(ctx context.Context, x *index, m moment) ([]job, error) {
 			if err != nil {
 				return err
 			}
+			if err := l.adopt(v, s, m.now); err != nil {
+				return err
+			}
 			out := policy.Evaluate(l.Rules, f)
 			next := x.turn(s, m.now)
 			if at := wakes(open, out); !at.IsZero() && at.Before(next) {
@@ -76,7 +79,7 @@ func (l *Loop) compare(ctx context.Context, x *index, m moment) ([]job, error) {
 				bookings = append(bookings, job{subjects: []judged{{s, k}}, booking: true})
 			}
 			if c.empty() {
-				if edits := l.edits(w.src, s, m.now, func() present { return l.after(f, open, c) }); len(edits) > 0 {
+				if edits := l.edits(s, m.now, func() present { return l.after(f, open, c) }); len(edits) > 0 {
 					jobs = append(jobs, job{subjects: []judged{{s, k}}})
 				}
 				if out.Booking == nil {
@@ -249,8 +252,7 @@ func (l *Loop) apply(ctx context.Context, jobs []job, m moment) error {
 		edited[i] = nil
 		var shared []change
 		for _, s := range jobs[i].subjects {
-			src := fromTx(tx)
-			f, open, err := l.gather(src, m, s.subject, s.known)
+			f, open, err := l.gather(fromTx(tx), m, s.subject, s.known)
 			if err != nil {
 				return err
 			}
@@ -279,7 +281,7 @@ func (l *Loop) apply(ctx context.Context, jobs []job, m moment) error {
 			if err := l.write(tx, c); err != nil {
 				return err
 			}
-			for _, m := range l.edits(src, s.subject, m.now, func() present { return l.after(f, open, c) }) {
+			for _, m := range l.edits(s.subject, m.now, func() present { return l.after(f, open, c) }) {
 				kicks["notify"] = true
 				edited[i] = append(edited[i], m)
 				if err := tx.Outbox.Put(m); err != nil { // in the place of one that still waits
@@ -297,7 +299,9 @@ func (l *Loop) apply(ctx context.Context, jobs []job, m moment) error {
 		return l.write(tx, all)
 	})
 	if err == nil {
-		l.shown.edited(slices.Concat(edited...))
+		for _, e := range slices.Concat(edited...) {
+			l.shown.set(e.Thread, e.Channel, shows(e))
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(kicks)) {
 		l.Kick(name)

@@ -120,7 +120,7 @@ func TestQuiet(t *testing.T) {
 func (tw twin) threads(t testing.TB, instances int) (edits func() map[string]int) {
 	t.Helper()
 	if err := tw.ledger.UpdateEach(t.Context(), instances, func(tx *store.Tx, i int) error {
-		return tx.SetValue(store.ThreadName("log", id(fmt.Sprintf("i-%06d", i)).Key()), "1")
+		return begin(tx, "log", id(fmt.Sprintf("i-%06d", i)).Key(), nil)
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,10 @@ func (tw twin) threads(t testing.TB, instances int) (edits func() map[string]int
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if err := tw.ledger.UpdateEach(t.Context(), len(ids), func(tx *store.Tx, i int) error { return tx.Outbox.Delete(ids[i]) }); err != nil {
+		if err := tw.ledger.UpdateEach(t.Context(), len(ids), func(tx *store.Tx, i int) error {
+			m, _, err := tx.Outbox.Get(ids[i])
+			return put(err, edited(tx, m))
+		}); err != nil {
 			t.Fatal(err)
 		}
 		for _, id := range ids {

@@ -13,14 +13,9 @@ import (
 	"guard/store"
 )
 
-const (
-	// ticks is how often the amounts of a card are brought up to date: once in each turn
-	// of its subject.
-	ticks = anyway - time.Minute
-	// lately is how long after a thing is gone a new process makes sure that its card says
-	// so: the one before may have ended first.
-	lately = 24 * time.Hour
-)
+// ticks is how often the amounts of a card are brought up to date: once in each turn of its
+// subject.
+const ticks = anyway - time.Minute
 
 // cardID is the ID of the message that brings the card of a thread up to date.
 func cardID(channel, thread string) string { return channel + "|card|" + thread }
@@ -65,15 +60,21 @@ func (l *Loop) dress(m guard.Message, p present, stage string) guard.Message {
 	return m
 }
 
-// queue tells something to everybody, each in their language. The first message of a thread
-// is the one that has its card.
+// queue tells something to everybody, each in their language.
 func (l *Loop) queue(tx *store.Tx, cause, stage string, in func(guard.Lang) guard.Message) error {
 	for _, m := range policy.Copies(l.Audience, cause, stage, in) {
 		if err := tx.Queue(m); err != nil {
 			return err
 		}
-		if m.Thread != "" {
-			l.shown.first(m.Thread, m.Channel, shows(m))
+		if m.Thread == "" {
+			continue
+		}
+		var thread string
+		if _, err := tx.Value(store.ThreadName(m.Channel, m.Thread), &thread); err != nil {
+			return err
+		}
+		if thread == "" {
+			l.shown.set(m.Thread, m.Channel, shown{}) // it is about to begin
 		}
 	}
 	return nil
@@ -107,16 +108,16 @@ func (l *Loop) counted(src source, f policy.Facts) func() policy.Spend {
 	}
 }
 
-// shown is what the first post of a thread shows.
+// shown is what the first post of a thread shows; not posted, the thread is about to begin.
 type shown struct {
+	posted bool
 	card   guard.Card
-	offers string // the keys of the offers
-	at     time.Time
+	offers string // their keys
 }
 
 // shows is what a message shows; one without a card shows none.
 func shows(m guard.Message) shown {
-	s := shown{offers: keys(m.Offers), at: m.CreatedAt}
+	s := shown{posted: true, offers: keys(m.Offers)}
 	if m.Card != nil {
 		s.card = *m.Card
 	}
@@ -131,24 +132,44 @@ func keys(offers []guard.Offer) string {
 	return b.String()
 }
 
-// edits brings the cards of a subject's threads up to date: where they show another state
-// than there is, and once in a while for the amounts of what is not gone. What a process
-// finds at first counts as shown. They change nothing that anybody was told.
-func (l *Loop) edits(src source, s *subject, now time.Time, is func() present) []guard.Message {
-	if !s.resource() {
+// adopt reads what the threads of a subject show, where that is not known: each was begun by
+// a message that is kept with the card that it has now.
+func (l *Loop) adopt(v *store.View, s *subject, now time.Time) error {
+	known := l.shown.of(s.key)
+	if !s.resource() || known == nil && now.Sub(s.threadless).Abs() < ticks {
 		return nil
 	}
+	s.threadless = now // as nearly all are
+	for _, a := range l.Audience {
+		if known[a.Channel].posted {
+			continue
+		}
+		var first string
+		if _, err := v.Value(store.FirstName(a.Channel, s.key), &first); err != nil {
+			return fmt.Errorf("look for the thread of %s: %w", s.key, err)
+		}
+		if first == "" {
+			continue
+		}
+		m, ok, err := v.SentMessages.Get(first)
+		if err != nil {
+			return fmt.Errorf("read how the thread of %s began: %w", s.key, err)
+		}
+		if ok && (m.Card == nil || m.Card.State != guard.StateGone) { // that is the last word
+			l.shown.set(s.key, a.Channel, shows(m))
+		}
+	}
+	return nil
+}
+
+// edits brings the cards of a subject's threads up to date: where they show another state
+// than there is, and once in a while for the amounts of what is not gone. They change
+// nothing that anybody was told.
+func (l *Loop) edits(s *subject, now time.Time, is func() present) []guard.Message {
 	known := l.shown.of(s.key)
-	if known == nil {
-		if now.Sub(s.threadless).Abs() < ticks {
-			return nil
-		}
-		// Nearly all subjects have none.
-		threads := func(a guard.Audience) bool { return thread(src, a.Channel, s.key) != "" }
-		if !slices.ContainsFunc(l.Audience, threads) {
-			s.threadless = now
-			return nil
-		}
+	maps.DeleteFunc(known, func(_ string, was shown) bool { return !was.posted })
+	if len(known) == 0 {
+		return nil
 	}
 	p := is()
 	if p.card == nil {
@@ -156,15 +177,7 @@ func (l *Loop) edits(src source, s *subject, now time.Time, is func() present) [
 	}
 	var out []guard.Message
 	for _, a := range l.Audience {
-		was, ok := known[a.Channel]
-		if ok && !outdated(was, p, now) || thread(src, a.Channel, s.key) == "" {
-			continue
-		}
-		switch gone := p.card.State == guard.StateGone; {
-		case !ok && gone && now.Sub(p.Observed.Gone.ProvenAt) >= lately:
-		case !ok && !gone:
-			l.shown.first(s.key, a.Channel, shown{*p.card, keys(p.offers), now})
-		default:
+		if was, ok := known[a.Channel]; ok && outdated(was, p) {
 			out = append(out, guard.Message{ID: cardID(a.Channel, s.key), Channel: a.Channel, Lang: a.Lang, Thread: s.key,
 				About: []guard.ResourceID{p.Resource()}, CreatedAt: now, Card: p.card, Offers: p.offers, Edit: true})
 		}
@@ -172,29 +185,20 @@ func (l *Loop) edits(src source, s *subject, now time.Time, is func() present) [
 	return out
 }
 
-// thread is where a channel's messages about a resource go; "" where none was posted there,
-// or that cannot be read: whoever posts next reports it.
-func thread(src source, channel, key string) string {
-	var thread string
-	if _, err := src.value(store.ThreadName(channel, key), &thread); err != nil {
-		return ""
-	}
-	return thread
-}
-
 // outdated reports whether people are to see p in the place of what they were shown.
-func outdated(was shown, p present, now time.Time) bool {
+func outdated(was shown, p present) bool {
 	switch {
 	case policy.Differs(was.card, *p.card), was.offers != keys(p.offers):
 		return true
-	case p.card.State == guard.StateGone, now.Sub(was.at) < ticks:
+	case p.card.State == guard.StateGone, p.card.AsOf.Sub(was.card.AsOf) < ticks:
 		return false
 	}
 	return policy.Ticked(was.card, *p.card)
 }
 
-// cards are what this process knows of what first posts show, by thread and channel. They
-// are written by the runs of this loop and, by what they tell, of those that release.
+// cards are what first posts show, as far as this process knows it, by thread and channel.
+// They are written by the runs of this loop and, as they tell something, of those that
+// release.
 type cards struct {
 	mu sync.Mutex
 	by map[string]map[string]shown
@@ -207,25 +211,10 @@ func (c *cards) of(thread string) map[string]shown {
 	return maps.Clone(c.by[thread])
 }
 
-// first keeps what a thread shows, unless that is known.
-func (c *cards) first(thread, channel string, s shown) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, ok := c.by[thread][channel]; !ok {
-		c.set(thread, channel, s)
-	}
-}
-
-// edited keeps what threads show from now on.
-func (c *cards) edited(edits []guard.Message) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, m := range edits {
-		c.set(m.Thread, m.Channel, shows(m))
-	}
-}
-
+// set keeps what a thread shows from now on.
 func (c *cards) set(thread, channel string, s shown) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.by[thread] == nil {
 		if c.by == nil {
 			c.by = map[string]map[string]shown{}

@@ -11,12 +11,15 @@ import (
 	"guard/store"
 )
 
-// thread says that a channel has posted about an instance.
-func (w *world) thread(channel, name string) {
+// thread begins the thread of an instance in a channel, with a post that has a card.
+func (w *world) thread(channel, name string, card *guard.Card, offers ...guard.Offer) {
 	w.t.Helper()
-	w.update(func(tx *store.Tx) error {
-		return tx.SetValue(store.ThreadName(channel, id(name).Key()), "1700000000.000100")
-	})
+	w.update(func(tx *store.Tx) error { return begin(tx, channel, id(name).Key(), card, offers...) })
+}
+
+func begin(tx *store.Tx, channel, key string, card *guard.Card, offers ...guard.Offer) error {
+	first := guard.Message{ID: channel + "|first|" + key, Channel: channel, Thread: key, Card: card, Offers: offers}
+	return put(tx.SetValue(store.ThreadName(channel, key), "1700000000.000100"), tx.SetValue(store.FirstName(channel, key), first.ID), tx.Sent(first))
 }
 
 // edits are the messages that bring cards up to date, delivered since they were last asked
@@ -118,11 +121,14 @@ func TestCardIsEdited(t *testing.T) {
 	w.lease("i-1", 100*time.Hour)
 	w.instance("i-2") // nobody ever heard of it
 	w.lease("i-2", 100*time.Hour)
-	w.thread("slack", "i-1")
+	w.thread("slack", "i-1", nil)
 	w.once()
+	if got := w.edits(); len(got) != 1 || got[0].Card == nil {
+		t.Fatalf("a post without a card: %+v", got)
+	}
 	w.after(2 * time.Minute)
 	if got := w.edits(); len(got) > 0 {
-		t.Fatalf("at first: %+v", got)
+		t.Fatalf("nothing has changed: %+v", got)
 	}
 	journal := len(w.journal())
 	w.to(3*time.Hour + 30*time.Minute)
@@ -169,7 +175,7 @@ func TestNewestCardWins(t *testing.T) {
 	w := newWorld(t, guard.Enforce)
 	w.instance("i-1")
 	w.lease("i-1", 10*time.Hour)
-	w.thread("slack", "i-1")
+	w.thread("slack", "i-1", nil)
 	w.once()
 	for _, d := range []time.Duration{2 * time.Hour, 2 * time.Hour, time.Minute} {
 		w.change("i-1", func(l *guard.Lease) { l.ExpiresAt = l.ExpiresAt.Add(d) })
@@ -180,40 +186,32 @@ func TestNewestCardWins(t *testing.T) {
 	}
 }
 
-// TestCardOfWhatIsGone: its end is shown, by the next process, too, where this one did not
-// come to it; and nothing of it ticks.
+// TestCardOfWhatIsGone: its end is shown, by the next process where this one did not come to
+// it, and once; nothing of it ticks.
 func TestCardOfWhatIsGone(t *testing.T) {
 	w := newWorld(t, guard.Enforce)
 	w.instance("i-1")
 	w.lease("i-1", 100*time.Hour)
-	w.thread("slack", "i-1")
+	w.thread("slack", "i-1", nil)
 	w.once()
+	w.deliver()
 	w.update(func(tx *store.Tx) error {
 		o, _, err := tx.Observed.Get(id("i-1").Key())
 		o.Gone = &guard.Gone{At: w.at.Wall, How: guard.ByOutside, Proof: guard.ProofAbsence, ProvenAt: w.at.Wall}
 		return put(err, tx.Observed.Put(o))
 	})
-	gone := func(what string) {
-		t.Helper()
-		if got := w.edits(); len(got) != 1 || got[0].Card.State != guard.StateGone || got[0].Card.Ended != guard.ByOutside {
-			t.Errorf("%s: %+v", what, got)
-		}
+	w.edited = nil
+	w.restart() // before it was judged
+	w.once()
+	if got := w.edits(); len(got) != 1 || got[0].Card.State != guard.StateGone || got[0].Card.Ended != guard.ByOutside {
+		t.Errorf("by a new process: %+v", got)
 	}
-	w.once()
-	gone("gone")
-	w.after(20 * time.Minute)
-	w.restart()
-	w.once()
-	gone("a new process")
 	w.skip(3 * time.Hour)
 	w.restart()
 	w.once()
-	w.edits()
 	w.skip(30 * time.Hour)
-	w.restart()
-	w.once()
 	if got := w.edits(); len(got) > 0 {
-		t.Errorf("of yesterday: %+v", got)
+		t.Errorf("again: %+v", got)
 	}
 }
 
@@ -227,18 +225,18 @@ func TestTheFirstPostIsBroughtUpToDate(t *testing.T) {
 	}
 	w.at = w.at.Reach(zero.Add(time.Hour))
 	w.once() // the notices
+	notices := w.said()
 	w.change("i-1", func(l *guard.Lease) { l.ExpiresAt = l.ExpiresAt.Add(40 * time.Hour) })
 	w.once()
-	if got := w.edits(); len(got) > 0 {
-		t.Fatalf("nothing is posted yet: %+v", got)
+	if got := w.edits(); len(got) > 0 || len(notices) != 2 {
+		t.Fatalf("nothing is posted yet: %+v, %+v", got, notices)
 	}
-	w.thread("slack", "i-1")
-	w.thread("slack", "i-2")
-	w.after(time.Hour)
-	w.mute(guard.Mute{Subject: "lab/nobody", Kind: guard.Snooze, Until: w.at.Wall.Add(time.Hour)})
+	for i, name := range []string{"i-1", "i-2"} {
+		w.thread("slack", name, notices[i].Card, notices[i].Offers...)
+		w.state(name, guard.StateRunning) // has it judged
+	}
 	w.after(time.Second)
-	got := w.edits()
-	if i := slices.IndexFunc(got, func(m guard.Message) bool { return m.Thread == id("i-1").Key() }); i < 0 || !got[i].Card.Ends.Equal(zero.Add(42*time.Hour)) {
+	if got := w.edits(); len(got) != 1 || got[0].Thread != id("i-1").Key() || !got[0].Card.Ends.Equal(zero.Add(42*time.Hour)) {
 		t.Errorf("edits: %+v", got)
 	}
 }

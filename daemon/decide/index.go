@@ -58,7 +58,7 @@ type subject struct {
 	listing  string   // the key in index.unlisted
 	leases   int      // that name it
 
-	threadless time.Time // when it was last looked for its threads; see edits
+	threadless time.Time // when it was last looked for its threads, and there were none; see adopt
 }
 
 func (s *subject) resource() bool { return s.key != s.account && s.lease == "" }

@@ -209,7 +209,7 @@ func (w *world) deliver() {
 	if err := w.ledger.UpdateEach(w.t.Context(), len(pending), func(tx *store.Tx, i int) error {
 		m := pending[i]
 		if m.Edit {
-			return tx.Outbox.Delete(m.ID)
+			return edited(tx, m)
 		}
 		m.Acked = w.at.Wall
 		return tx.Sent(m)
@@ -223,6 +223,12 @@ func (w *world) deliver() {
 	}
 }
 
+// edited is what follows from an edit: the first post of the thread has its card.
+func edited(tx *store.Tx, m guard.Message) error {
+	first := guard.Message{ID: m.Channel + "|first|" + m.Thread, Channel: m.Channel, Thread: m.Thread, Card: m.Card, Offers: m.Offers}
+	return put(tx.Sent(first), tx.Outbox.Delete(m.ID))
+}
+
 // said is what one channel was told, pending or sent, in the order of time.
 func (w *world) said() []guard.Message {
 	w.t.Helper()
@@ -234,7 +240,7 @@ func (w *world) said() []guard.Message {
 				if err != nil {
 					return err
 				}
-				if !m.Edit {
+				if !m.Edit && !strings.HasPrefix(m.ID, "slack|first|") {
 					out = append(out, m)
 				}
 			}

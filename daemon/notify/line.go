@@ -174,20 +174,16 @@ func (c *line) thread(get values, key string) (thread string, err error) {
 
 // first is the ID of the message that a thread began with; "" where nobody knows.
 func (c *line) first(get values, key string) (id string, err error) {
-	_, err = get.Value(firstName(c.name, key), &id)
+	_, err = get.Value(store.FirstName(c.name, key), &id)
 	return id, err
 }
 
 // begins keeps where a thread is from now on, and the message that it began with.
 func (c *line) begins(tx *store.Tx, key, thread, first string) error {
-	return errors.Join(tx.SetValue(store.ThreadName(c.name, key), thread), tx.SetValue(firstName(c.name, key), first))
+	return errors.Join(tx.SetValue(store.ThreadName(c.name, key), thread), tx.SetValue(store.FirstName(c.name, key), first))
 }
 
 // values is a View or a Tx.
 type values interface {
 	Value(name string, v any) (bool, error)
 }
-
-// firstName is the name of the value that says which message a thread began with. It goes
-// with the thread's own value.
-func firstName(channel, key string) string { return store.ThreadName(channel+":first", key) }
