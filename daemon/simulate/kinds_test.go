@@ -55,6 +55,7 @@ var exempt = map[string]map[string]string{
 	"a-leak-that-never-ends": {"yen": "the limits stay in dollars, and without a rate they are bytes at what a large cloud asks",
 		"euro": "the limits stay in dollars, and without a rate they are bytes at what a large cloud asks",
 		"yuan": "the limits stay in dollars, and without a rate they are bytes at what a large cloud asks"},
+	"a-click-extends":           told("", ""),
 	"a-balance-runs-dry":        told("boxes beside", "what stands beside drains the balance, too"),
 	"paid-for-a-month":          {"boxes beside": "what stands beside drains the balance, too"},
 	"the-platform-deletes-it":   told("", ""),
