@@ -73,7 +73,7 @@ var chineseKept = map[string]string{
 
 	// How a thing went, and its proof.
 	"released by guard": "已由 guard 释放", "taken back by the provider": "已被云厂商收回", "ended by the platform": "被平台结束", "ended by somebody else": "由他人结束",
-	"terminal state": "云厂商显示已终止", "absence only": "仅凭不再出现", "seen stopped": "确认已停止",
+	"terminal state": "云厂商显示已终止", "absence only": "仅凭不再出现", "the provider's own charge": "云厂商自己的账单", "seen stopped": "确认已停止",
 
 	// What has no known price.
 	"%s: no known price since %s": "%s：自 %s 起价格未知", "%s: bills in %s since %s": "%[1]s：自 %[3]s 起以 %[2]s 计费",
