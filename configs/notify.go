@@ -244,7 +244,7 @@ func (d *decoder) notify(in notifyFile, built *Decoders, c *Config) Notify {
 			d.at(path, "%s", strings.TrimPrefix(err.Error(), guard.ErrInvalid.Error()+": "))
 		}
 	}
-	if len(out.URLs) > 0 && out.Slack == nil && !slices.ContainsFunc(out.URLs, func(u URLChannel) bool { return !u.Fallback }) {
+	if len(out.URLs) > 0 && out.Slack == nil && !d.rehearse && !slices.ContainsFunc(out.URLs, func(u URLChannel) bool { return !u.Fallback }) {
 		d.at("notify.urls", "all of them are a fallback: there is no channel for them to stand in for")
 	}
 	if in.Digest != "" {

@@ -28,3 +28,19 @@ func TestServices(t *testing.T) {
 		}
 	}
 }
+
+// TestServiceStandsIn: while Slack takes nothing, what is urgent is told where the fall-back
+// is read; else the fall-back is told nothing.
+func TestServiceStandsIn(t *testing.T) {
+	const urls = "config:\n  notify:\n    urls:\n      - {url: {env: NOT_READ}, name: pager, fallback: true}\n"
+	const dead = "channels: {slack: {faults: [{from: 1h, for: 2h, reply: unreachable}]}}\n"
+	for expect, want := range map[string]string{
+		// lab/i-3 is protected, and its release blocked, at 2h2m.
+		`{message: "url:1", about: lab/i-3, urgent: true, between: [2h10m, 2h30m], at_least: 1}`: "",
+		`{posts: "url:1", between: [0s, 1h], at_most: 0}`:                                        "",
+	} {
+		if got := failures(play(t, tale+urls+dead+"expect:\n  - "+expect+"\n")); got != want {
+			t.Errorf("%s: %s", expect, got)
+		}
+	}
+}
