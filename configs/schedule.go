@@ -54,7 +54,7 @@ func (s Schedule) NextDaily(after time.Time) time.Time {
 		if shows := onWall(next, time.UTC); shows.Before(wall) {
 			next = next.Add(wall.Sub(shows)) // skipped: rather late than on the day before
 		}
-		if next.After(after) {
+		if next.After(after) { // which of two repeated times Date means is not defined
 			return next.UTC()
 		}
 	}

@@ -39,8 +39,6 @@ type told struct {
 	// Began is the loop's first run ever: none is owed from before that.
 	Began time.Time `json:"began,omitzero"`
 	At    time.Time `json:"at,omitzero"`
-	// Day is the day on which it was told, by the calendar of the zone.
-	Day string `json:"day,omitzero"`
 	// Week is when guard last said that it is alive.
 	Week time.Time `json:"week,omitzero"`
 }
@@ -84,27 +82,19 @@ func (l *Digest) wait(at guard.Instant, due time.Time) guard.Instant {
 	return guard.Earliest(at.Reach(due), at.Add(look))
 }
 
-// day is the calendar day of a moment in the zone.
-func (l *Digest) day(t time.Time) string { return t.In(l.Zone).Format(time.DateOnly) }
-
-// due is when the next digest is to be told: at the first time of the schedule after the
-// last one that is not of the day on which that was told. Zero: never.
+// due is when the next digest is to be told; zero: never. One of a day on which one was
+// told already says nothing: it has the same ID.
 func (l *Digest) due(was told, now time.Time) time.Time {
-	last := past(was.At, now)
-	if last.IsZero() {
-		return l.next(was.Began)
+	if last := past(was.At, now); !last.IsZero() {
+		return l.next(last)
 	}
-	due := l.next(last)
-	for !due.IsZero() && l.day(due) == was.Day {
-		due = l.next(due)
-	}
-	return due
+	return l.next(was.Began)
 }
 
 // tell queues the digest, and writes down that it was told.
 func (l *Digest) tell(ctx context.Context, at guard.Instant, was told) (told, error) {
 	now := at.Wall
-	next := told{Began: was.Began, At: now, Day: l.day(now), Week: was.Week}
+	next := told{Began: was.Began, At: now, Week: was.Week}
 	weekly := l.weekly(past(was.Week, now), now)
 	if weekly {
 		next.Week = now
@@ -114,7 +104,7 @@ func (l *Digest) tell(ctx context.Context, at guard.Instant, was told) (told, er
 		return was, fmt.Errorf("read the ledger: %w", err)
 	}
 	err = l.Ledger.Update(ctx, func(tx *store.Tx) error {
-		if err := tell(tx, l.Audience, "guard|digest", next.Day, d.Message); err != nil {
+		if err := tell(tx, l.Audience, "guard|digest", now.In(l.Zone).Format(time.DateOnly), d.Message); err != nil {
 			return err
 		}
 		return tx.SetValue(digestName, next)

@@ -288,6 +288,7 @@ func TestWhatAReleaseSaves(t *testing.T) {
 	}{
 		{"gone", usd("3 USD"), guard.Rate{}, guard.ActRelease, "2026-03-06 20:02", guard.ReleaseDone},
 		{"stopped", usd("3 USD"), usd("0.5 USD"), guard.ActStop, "2026-03-06 20:02", guard.ReleaseDone},
+		{"unknown after", usd("3 USD"), guard.Rate{}, guard.ActStop, "2026-03-06 20:02", guard.ReleaseDone},
 		{"unpriced", guard.Rate{}, guard.Rate{}, guard.ActRelease, "2026-03-06 20:02", guard.ReleaseDone},
 		{"before", usd("3 USD"), guard.Rate{}, guard.ActRelease, "2026-03-05 23:59", guard.ReleaseDone},
 		{"today", usd("3 USD"), guard.Rate{}, guard.ActRelease, "2026-03-07 00:00", guard.ReleaseDone},
@@ -295,7 +296,7 @@ func TestWhatAReleaseSaves(t *testing.T) {
 	} {
 		end := w.when(x.ended)
 		m := guard.Metered{Resource: id(x.id), Segments: []guard.Segment{{Resource: id(x.id), State: guard.StateRunning, Rate: x.rate, From: called.Add(-100 * time.Hour), To: end}}}
-		if x.left.Known() {
+		if x.action == guard.ActStop {
 			m.Segments = append(m.Segments, guard.Segment{Resource: id(x.id), State: guard.StateStopped, Rate: x.left, From: end})
 		}
 		r := guard.Release{ID: x.id, Target: id(x.id), Action: x.action, Cause: guard.CauseExpiry, State: x.state, IssuedAt: called, EndedAt: end}
@@ -317,7 +318,7 @@ func TestWhatAReleaseSaves(t *testing.T) {
 	for _, e := range d.Ended {
 		got[e.Name] = fmt.Sprint(e.Less)
 	}
-	want := map[string]string{"lab/gone": "[3.00 USD]", "lab/stopped": "[2.50 USD]", "lab/unpriced": "[]"}
+	want := map[string]string{"lab/gone": "[3.00 USD]", "lab/stopped": "[2.50 USD]", "lab/unpriced": "[]", "lab/unknown after": "[]"}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

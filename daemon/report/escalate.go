@@ -113,7 +113,7 @@ type outcry struct {
 	finding guard.Finding
 	circle  policy.Circle
 	from    policy.Circle // the widest that has heard
-	first   time.Time
+	first   time.Time     // from when on it counts
 	lease   *guard.Lease
 	release *guard.Release
 	offers  []guard.Offer
@@ -134,12 +134,12 @@ func (l *Escalate) look(v *store.View, f guard.Finding, was policy.Circle, at gu
 		c.lease = &lease
 	}
 	if f.Rule == guard.RuleBudgetExceeded {
-		over, err := l.overCap(v, &c, at.Wall)
-		if err != nil || !over {
-			return c, c.limit, err
+		capped, err := l.capped(v, &c)
+		if err != nil || !capped {
+			return c, time.Time{}, err
 		}
 	}
-	heard, err := acknowledged(v, f, c.first)
+	heard, err := acknowledged(v, f)
 	if err != nil || heard {
 		return c, time.Time{}, err
 	}
@@ -157,9 +157,9 @@ func (l *Escalate) look(v *store.View, f guard.Finding, was policy.Circle, at gu
 	return c, soon, err
 }
 
-// overCap reports whether the cap of a lease is really passed: its finding opens with the
-// notice, before that.
-func (l *Escalate) overCap(v *store.View, c *outcry, now time.Time) (bool, error) {
+// capped reports whether a lease has a cap that can be passed, and begins to count when it
+// is: its finding opens with the notice, before that.
+func (l *Escalate) capped(v *store.View, c *outcry) (bool, error) {
 	if c.lease == nil || !c.lease.Status.Open() {
 		return false, nil
 	}
@@ -168,25 +168,19 @@ func (l *Escalate) overCap(v *store.View, c *outcry, now time.Time) (bool, error
 		return false, err
 	}
 	d, ok := plan.Deadline(guard.DeadlineBudget)
-	if !ok {
-		return false, nil
-	}
-	if c.limit = d.Limit; c.limit.After(now) {
-		return false, nil
-	}
-	if c.limit.After(c.first) {
+	if c.limit = d.Limit; c.limit.After(c.first) {
 		c.first = c.limit
 	}
-	return true, nil
+	return ok, nil
 }
 
 // acknowledged reports whether a person has seen to what a finding is about since it was
 // told.
-func acknowledged(v *store.View, f guard.Finding, first time.Time) (bool, error) {
+func acknowledged(v *store.View, f guard.Finding) (bool, error) {
 	const most = 200 // a thing has far fewer entries in the day that an escalation takes
 	entries, err := v.JournalOf(f.Subject, most)
 	for _, e := range entries {
-		if e.At.Before(first) {
+		if e.At.Before(f.Opened) {
 			break // newest first
 		}
 		if policy.Acknowledges(e) {
@@ -241,7 +235,7 @@ func (l *Escalate) fill(v *store.View, c *outcry, now time.Time) error {
 
 // unheard puts it into words.
 func (l *Escalate) unheard(c outcry, lang guard.Lang) policy.Unheard {
-	u := policy.Unheard{Finding: c.finding, First: c.first, Offers: c.offers, What: policy.Stage{Title: c.finding.TitleIn(lang)}}
+	u := policy.Unheard{Finding: c.finding, First: c.finding.Opened, Offers: c.offers, What: policy.Stage{Title: c.finding.TitleIn(lang)}}
 	scene := release.Scene{Zone: l.Zone, Lang: lang, Hourly: c.hourly}
 	if c.lease != nil {
 		u.Owner, scene.Purpose = c.lease.Owner, c.lease.Purpose

@@ -162,13 +162,11 @@ func TestObserveIsNotEscalated(t *testing.T) {
 	check(t, "the team", w.calls("team"))
 }
 
-// A cap counts from when it is passed: its finding opens with the notice. A lease that is
-// extended, or over, is told to nobody.
-func TestCapIsPassed(t *testing.T) {
-	w := newWorld(t, "Asia/Shanghai", "2026-03-06 18:00")
+// overCap puts a lease with a cap that is passed at a time, and whose notice is told now.
+func (w *world) overCap(limit time.Time) {
+	w.t.Helper()
 	f := guard.Finding{Rule: guard.RuleBudgetExceeded, Subject: "lab/i-1", Resource: id("i-1"), Lease: "L1", Opened: w.at.Wall, Since: w.at.Wall, Title: "x"}
 	f.ID = policy.FindingID(f)
-	limit := w.when("2026-03-06 19:00")
 	w.put(func(tx *store.Tx) error {
 		for _, err := range []error{tx.Findings.Put(f),
 			tx.Leases.Put(guard.Lease{ID: "L1", Resource: id("i-1"), Purpose: "lora", Owner: "ana", Budget: guard.MustMoney("40 USD"), Status: guard.LeaseActive}),
@@ -181,6 +179,13 @@ func TestCapIsPassed(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// A cap counts from when it is passed: its finding opens with the notice. A lease whose cap
+// is raised is told to nobody.
+func TestCapIsPassed(t *testing.T) {
+	w := newWorld(t, "Asia/Shanghai", "2026-03-06 18:00")
+	w.overCap(w.when("2026-03-06 19:00"))
 	l := w.escalate()
 	w.until(l, w.when("2026-03-06 19:29"))
 	check(t, "before", w.calls("team"))
@@ -196,4 +201,16 @@ func TestCapIsPassed(t *testing.T) {
 	})
 	w.until(l, w.when("2026-03-06 23:00"))
 	check(t, "raised", w.calls("team"), "1h30m0s @ana")
+}
+
+// Whoever says after the notice, and before the cap is passed, that they see to it has
+// acknowledged it.
+func TestNoticeIsAcknowledged(t *testing.T) {
+	w := newWorld(t, "Asia/Shanghai", "2026-03-06 18:00")
+	w.overCap(w.when("2026-03-06 19:00"))
+	w.put(func(tx *store.Tx) error {
+		return tx.Journal(guard.JournalEntry{At: w.when("2026-03-06 18:30"), Who: "ana", Verb: "acknowledged", Subject: "lab/i-1"})
+	})
+	w.until(w.escalate(), w.when("2026-03-06 23:00"))
+	check(t, "the team", w.calls("team"))
 }
