@@ -36,7 +36,7 @@ func flood(t tb, n int) flooded {
 	runtime.ReadMemStats(&before)
 	start := w.at
 	c.Inject(notifytest.Fault{Refused: true, Until: w.at.Wall.Add(2 * time.Hour)})
-	boxes := max(1, n/10)
+	boxes := n/10 | 1 // each has messages of all kinds
 	var ms []guard.Message
 	stages := map[string]int{}
 	for i := range n {

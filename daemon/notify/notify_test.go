@@ -138,6 +138,28 @@ func TestOrderAndThreads(t *testing.T) {
 	}
 }
 
+// What follows in a thread waits for what gathers others, and for what is in doubt.
+func TestOrderWithinAThread(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"gathers": 0, "in doubt": 3 * time.Second} {
+		c := &notifytest.Memory{Every: time.Second}
+		w := newBench(t, memory.New(), c)
+		if wait > 0 {
+			c.Inject(notifytest.Fault{TimesOut: true, Times: 1})
+		}
+		first := w.message("first")
+		w.queue(first)
+		w.pass(wait)
+		second := w.message("second")
+		second.Thread, second.Rule = first.Thread, "" // it gathers no others
+		second.CreatedAt = second.CreatedAt.Add(time.Millisecond)
+		w.queue(second)
+		w.pass(time.Minute)
+		if got := ids(c.Stored()); got != "first second" {
+			t.Errorf("%s: people saw %q", name, got)
+		}
+	}
+}
+
 // A thread that is gone is not asked for twice.
 func TestThreadGone(t *testing.T) {
 	c := &notifytest.Memory{Every: time.Second}
