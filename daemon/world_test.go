@@ -163,8 +163,8 @@ func (w *world) tryBoot() error {
 			return w.clouds[a.Name].Provider(), nil
 		}},
 		Channels: w.channels, Beat: w.beat,
-		Now:      func() guard.Instant { return w.at },
-		Log:      slog.New(slog.NewTextHandler(&w.log, nil)),
+		Now: func() guard.Instant { return w.at },
+		Log: slog.New(slog.NewTextHandler(&w.log, nil)),
 	})
 	if err != nil {
 		return err
