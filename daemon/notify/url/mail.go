@@ -128,29 +128,53 @@ func (b *mailbox) messageID(m guard.Message) string {
 // ours is a Message-ID that guard made.
 var ours = regexp.MustCompile(`^<[0-9a-f]{32}@[^\s<>]+>$`)
 
-// deliver speaks to the server. Sent is set before the mail is complete there.
-func (b *mailbox) deliver(ctx context.Context, l *letter, sent *bool) error {
+// Check signs in to the server, without a mail. It returns where the mails go.
+func (b *mailbox) Check(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	c, hangUp, err := b.connect(ctx)
+	if err != nil {
+		return "", b.explain(err, false)
+	}
+	defer hangUp()
+	_ = c.Quit() // it let us in
+	return fmt.Sprintf("%s takes mail from %s", b.Place(), guard.Plain(b.from.Address)), nil
+}
+
+// connect is a connection that is safe and signed in, until ctx ends or it is hung up.
+func (b *mailbox) connect(ctx context.Context) (c *smtp.Client, hangUp func(), err error) {
 	conn, err := b.dial(ctx, "tcp", b.server)
 	if err != nil {
-		return &unsent{"no connection"}
+		return nil, nil, &unsent{"no connection"}
 	}
-	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
+	end := func() { stop(); _ = conn.Close() }
+	defer func() {
+		if err != nil {
+			end()
+		}
+	}()
+	over := conn
 	if b.implicit {
 		secure := tls.Client(conn, b.tls)
 		if err := secure.HandshakeContext(ctx); err != nil {
-			return &unsent{"its certificate is not trusted, or it does not speak TLS"}
+			return nil, nil, &unsent{untrusted}
 		}
-		conn = secure
+		over = secure
 	}
-	c, err := smtp.NewClient(conn, b.host)
+	if c, err = smtp.NewClient(over, b.host); err != nil {
+		return nil, nil, err
+	}
+	return c, end, b.greet(c)
+}
+
+// deliver speaks to the server. Sent is set before the mail is complete there.
+func (b *mailbox) deliver(ctx context.Context, l *letter, sent *bool) error {
+	c, hangUp, err := b.connect(ctx)
 	if err != nil {
 		return err
 	}
-	if err := b.greet(c); err != nil {
-		return err
-	}
+	defer hangUp()
 	if err := c.Mail(b.from.Address); err != nil {
 		return err
 	}
@@ -193,7 +217,7 @@ func (b *mailbox) greet(c *smtp.Client) error {
 	}
 	if can, _ := c.Extension("STARTTLS"); can && !b.implicit {
 		if err := c.StartTLS(b.tls); err != nil {
-			return &unsent{"its certificate is not trusted, or it does not speak TLS"}
+			return &unsent{untrusted}
 		}
 	} else if !can && !b.implicit && !b.bare {
 		return &unsafe{}
@@ -240,6 +264,8 @@ func (l *login) Next(ask []byte, more bool) ([]byte, error) {
 
 // unsent is a connection that never was.
 type unsent struct{ what string }
+
+const untrusted = "its certificate is not trusted, or it does not speak TLS"
 
 func (e *unsent) Error() string { return e.what }
 

@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -360,6 +361,16 @@ func TestMailFaults(t *testing.T) {
 		go func() { <-p.hung; cancel() }()
 		_, err := p.channel(pool, mailAddress).Post(ctx, notifytest.Message("mail", "one"), "")
 		notifytest.Kind(t, err, guard.ErrUnavailable)
+	})
+	t.Run("asked without a mail", func(t *testing.T) {
+		p, pool := newPostOffice(t, nil)
+		for address, want := range map[string]error{mailAddress: nil, strings.Replace(mailAddress, canary, "x"+canary, 1): guard.ErrPermission} {
+			text, err := p.channel(pool, address).(*mailbox).Check(t.Context())
+			if want == nil && (err != nil || text != "smtp at mail.example.com takes mail from guard@example.com") || !errors.Is(err, want) || len(p.Seen()) > 0 {
+				t.Errorf("%q, %v", text, err)
+			}
+			notifytest.Clean(t, err, canary)
+		}
 	})
 	t.Run("another server answers", func(t *testing.T) {
 		p, _ := newPostOffice(t, nil)

@@ -96,6 +96,11 @@ func (c *channel) Find(ctx context.Context, m guard.Message, thread string) (gua
 	return c.about.Find(ctx, m, thread)
 }
 
+// Check tells what only a post can tell.
+func (c *channel) Check(context.Context) (string, error) {
+	return fmt.Sprintf("%s; guardd notify test %s tells whether it takes a message", c.Place(), c.name), nil
+}
+
 // Post posts the message, once.
 func (c *channel) Post(ctx context.Context, m guard.Message, thread string) (guard.Posted, error) {
 	out := c.build(post{wallOf(ctx, m), m, c.service.room.fill(m), thread})
