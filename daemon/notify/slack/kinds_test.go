@@ -128,6 +128,15 @@ func kindsOf(l guard.Lang) []kind {
 	account.Urgent = true
 	balance := general(guard.RuleBalanceLow, w("lab-cn: the balance lasts until tomorrow 03:10", "lab-cn：余额只够用到明天 03:10"), w("412.55 CNY are left; it bills 45.06 CNY per hour.", "余额 412.55 CNY，每小时花费 45.06 CNY。"))
 	many := general("", w("12 messages: unregistered", "12 条消息：未登记"), strings.Split(strings.Repeat("research/i-0001: nobody has registered it · It runs since 16:10.\n", 12), "\n")[:12]...)
+	daily := general("", w("Yesterday, Thu 5 Mar: 100.00 CNY + 135.70 USD", "昨天 3月5日（周四）：100.00 CNY + 135.70 USD"),
+		w("nlp: 100.50 USD + 100.00 CNY (eval 20.50 USD + 100.00 CNY, lora 70b 80.00 USD)", "nlp：100.50 USD + 100.00 CNY（eval 20.50 USD + 100.00 CNY、lora 70b 80.00 USD）"),
+		w("Ends today: 1", "今天到期：1 项"), w("- 21:00 lab/i-1 (lora 70b), of ana: it expires, guard releases it", "- 21:00 lab/i-1（lora 70b），负责人 ana：到期，guard 将释放"),
+		w("Whom to ask: ana (3.02 USD per hour).", "可以问：ana（每小时 3.02 USD）。"))
+	daily.Waits = true
+	circle := general("", w("Nobody sees to 2 things that cost money", "有 2 项正在花钱，却无人处理"), w("People were told of each, and nobody has acknowledged them.", "均已通知，至今无人确认。"),
+		w("lab/i-1 (lora 70b): guard cannot release it: permission denied", "lab/i-1（lora 70b）：guard 无法释放：权限不足"), w("lab/i-2 (eval): over its cap", "lab/i-2（eval）：超出预算上限"))
+	circle.Urgent, circle.Mentions = true, []string{"李雷", "root"}
+	back := general("", w("guard's machine was asleep for 3h, and guard is back", "guard 所在机器曾休眠 3 小时，guard 现已恢复"), w("New: lab/i-4.", "新出现：lab/i-4。"))
 	long := told(guard.RuleReclaimed, "research/i-0abc12 "+strings.Repeat(w("(a purpose without an end) ", "（没完没了的用途）"), 9), strings.Repeat(w("so it goes on ", "如此继续"), 30))
 
 	return []kind{
@@ -154,6 +163,9 @@ func kindsOf(l guard.Lang) []kind {
 		{name: "account_unreachable", m: account},
 		{name: "balance_low", m: balance},
 		{name: "digest", m: many},
+		{name: "daily", m: daily},
+		{name: "escalation", m: circle},
+		{name: "back", m: back},
 		{name: "long", m: long},
 	}
 }
