@@ -148,6 +148,9 @@ func seen(a wire.Account) []wire.Point {
 	for _, b := range a.Blind {
 		out = append(out, Of(wire.PointWarn, "allow the listing there, or leave the region out of regions:", "guard is blind in %s", b))
 	}
+	if a.BillError != "" {
+		out = append(out, Of(wire.PointWarn, "allow the key to read the bill, or live without what it would tell", "its bill cannot be read: %s", a.BillError))
+	}
 	return out
 }
 
