@@ -1,6 +1,7 @@
 package url
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"strings"
@@ -197,11 +198,15 @@ var telegram = &service{
 		if err := a.unknown(); err != nil {
 			return nil, err
 		}
+		room, err := strconv.Atoi(cmp.Or(topic, "0"))
+		if err != nil {
+			return nil, errors.New("message_thread_id= is no number")
+		}
 		to := a.to(a.Path+"/sendMessage", nil)
 		return func(p post) request {
 			body := object{"chat_id": chat, "text": p.text(), "link_preview_options": object{"is_disabled": true}}
-			if n, err := strconv.Atoi(topic); err == nil {
-				body["message_thread_id"] = n
+			if room != 0 {
+				body["message_thread_id"] = room
 			}
 			// Messages of one instance answer its first one.
 			root, in := strings.CutPrefix(p.under, chat+"|")
@@ -251,7 +256,7 @@ var discord = &service{
 	form: "discord://discord.com/api/webhooks/ID/TOKEN",
 	pace: 2100 * time.Millisecond,
 	room: room{all: 2000, each: 1, size: units, mark: func(r rune) string {
-		if strings.ContainsRune("\\*_~`|<>[]()#-+.!:", r) {
+		if strings.ContainsRune("\\*_~`|<>[]#", r) {
 			return `\` + string(r)
 		}
 		return string(r)

@@ -80,7 +80,8 @@ func (c Config) mail(own about, u *url.URL) (Channel, error) {
 	if b.to, err = mail.ParseAddressList(to); err != nil {
 		return nil, wrong("to= is no list of mail addresses")
 	}
-	switch b.bare = off == "off" || here(u.Hostname()); {
+	b.bare = off == "off" || here(u.Hostname())
+	switch {
 	case u.Hostname() == "" || strings.Trim(u.Path, "/") != "" || u.Fragment != "":
 		return nil, wrong("it is no address of a server")
 	case off != "" && off != "off" || off != "" && b.implicit:

@@ -178,10 +178,12 @@ func TestThreads(t *testing.T) {
 	s := fakes["telegram"]
 	var roots []any
 	f := &far{t: t, yes: s.yes, no: s.no, take: func(r *http.Request, in map[string]any, raw []byte) (string, string) {
-		roots = append(roots, dig(in, "reply_parameters", "message_id"))
+		if roots = append(roots, dig(in, "reply_parameters", "message_id")); in["message_thread_id"] != 7.0 {
+			t.Errorf("in the topic %v", in["message_thread_id"])
+		}
 		return s.take(r, in, raw)
 	}}
-	c, err := New(Config{Name: "tg", URL: guard.NewSecret(s.address), Transport: f})
+	c, err := New(Config{Name: "tg", URL: guard.NewSecret(s.address + "&message_thread_id=7"), Transport: f})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +358,7 @@ func TestNewRefuses(t *testing.T) {
 	for _, address := range []string{
 		"", "https://open.feishu.cn/x/" + canary, "feishu:" + canary, "feishu://", "feishu://open.feishu.cn/" + canary, "feishu+ftp://h/hook/" + canary,
 		"feishu+http://open.feishu.cn/open-apis/bot/v2/hook/" + canary, "dingtalk://oapi.dingtalk.com/robot/send?token=" + canary, "wecom://h/send",
-		"telegram://api.telegram.org/bot" + canary, "telegram://api.telegram.org/bot" + canary + "?chat_id=1&x=" + canary, "discord://discord.com/" + canary,
+		"telegram://api.telegram.org/bot" + canary, "telegram://api.telegram.org/bot" + canary + "?chat_id=1&x=" + canary, "telegram://api.telegram.org/bot" + canary + "?chat_id=1&message_thread_id=" + canary, "discord://discord.com/" + canary,
 		"teams://h/", "ntfy://ntfy.sh/", "ntfy://ntfy.sh/t?x=" + canary, "ntfy+http://" + canary + "@10.0.0.1/t", "pagerduty://events.pagerduty.com", "pagerduty://" + canary + "@h/p",
 		"alertmanager://h?x=" + canary, "generic://", "generic://h/#" + canary, "generic://h:" + canary + "/", "://" + canary, "smtp://h/?to=a@b.c", "smtp://h/?from=a@b.c", "smtp://h/?from=" + canary + "&to=a@b.c",
 		"smtp://u@h/?from=a@b.c&to=a@b.c", "smtp://u:" + canary + "@mail.example.com/?from=a@b.c&to=a@b.c&tls=off", "smtp://h/" + canary + "?from=a@b.c&to=a@b.c", "smtp://h/?from=a@b.c&to=a@b.c&subject=" + canary, "smtps://h/?from=a@b.c&to=a@b.c&tls=off",
