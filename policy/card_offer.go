@@ -120,14 +120,13 @@ func (o *offering) coming() bool {
 	return true
 }
 
-// extend offers a later end, as far as that puts off what is coming. A cap is not put off
-// by a later end: whoever clicks is asked for what they want.
+// extend offers a later end, where that puts off what is coming: it does not put off a cap.
 func (o *offering) extend() {
 	end := o.f.Lease.ExpiresAt
-	if end.IsZero() || o.by != guard.CauseExpiry && o.by != guard.CauseBudget {
+	if end.IsZero() || o.by != guard.CauseExpiry {
 		return
 	}
-	if o.by == guard.CauseExpiry && o.below(latest(end, o.f.At).Add(offeredFor)) {
+	if o.below(latest(end, o.f.At).Add(offeredFor)) {
 		o.add(guard.ClickExtend, offeredFor)
 	}
 	if o.below(latest(end, o.f.At).Add(time.Minute)) {

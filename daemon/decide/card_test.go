@@ -186,6 +186,21 @@ func TestNewestCardWins(t *testing.T) {
 	}
 }
 
+// TestCardIsEditedAtOnce: what changes with what is told is shown in the same transaction.
+func TestCardIsEditedAtOnce(t *testing.T) {
+	w := newWorld(t, guard.Enforce)
+	w.instance("i-1")
+	w.lease("i-1", 2*time.Hour)
+	w.thread("slack", "i-1", nil)
+	w.once()
+	w.edits()
+	w.at = w.at.Reach(zero.Add(time.Hour))
+	w.once()
+	if said, got := w.said(), w.edits(); len(said) != 1 || len(got) != 1 || got[0].Card.Release != guard.ReleaseNoticed || offered(got[0]) != offered(said[0]) {
+		t.Errorf("said %+v, edited %+v", said, got)
+	}
+}
+
 // TestCardOfWhatIsGone: its end is shown, by the next process where this one did not come to
 // it, and once; nothing of it ticks.
 func TestCardOfWhatIsGone(t *testing.T) {
