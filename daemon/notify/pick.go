@@ -106,8 +106,10 @@ func (c *line) waits(at guard.Instant, m guard.Message) guard.Instant {
 }
 
 // holds reports whether quiet hours hold a message back. One that may have arrived is
-// not held: somebody may have read it.
-func holds(m guard.Message) bool { return m.Waits && !m.Urgent && !m.Uncertain }
+// not held: somebody may have read it. guardd's log wakes nobody.
+func holds(m guard.Message) bool {
+	return m.Waits && !m.Urgent && !m.Uncertain && m.Channel != logName
+}
 
 // heldUntil is until when quiet hours hold a message back at a moment; zero: they do not.
 func (c *line) heldUntil(m guard.Message, at time.Time) time.Time {

@@ -75,6 +75,17 @@ func TestQuietHours(t *testing.T) {
 	expect(t, c.Stored(), "urgent known 3 messages of the quiet hours day")
 }
 
+// guardd's own log wakes nobody: it is written at once.
+func TestTheLogAtNight(t *testing.T) {
+	c := &notifytest.Memory{ID: "log", Every: time.Second}
+	w := quietBench(t, c)
+	w.queue(w.waits("a"))
+	w.pass(10 * time.Second)
+	if n := len(c.Stored()); n != 1 {
+		t.Errorf("the log has %d messages, want 1", n)
+	}
+}
+
 // What is over by the morning is no news then; one alone is told as it is.
 func TestOverByTheMorning(t *testing.T) {
 	c := &notifytest.Memory{Every: time.Second}
