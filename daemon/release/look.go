@@ -98,6 +98,12 @@ func (l *Loop) fold(at guard.Instant, r guard.Release, k *look, o guard.Observed
 		out.Err = errors.Join(k.Err, fmt.Errorf("%w: the ledger has never seen %s", guard.ErrNotFound, r.Target))
 		return o, out, nil
 	}
+	if k.lookup.Verdict == guard.VerdictAbsent && !k.strong && r.Attempt == 0 {
+		// Nothing but itself vouches for such a key, and it may not see the account any
+		// more. Whether the thing is gone is for the loop to say that sees all of it.
+		out.Found = release.Missing
+		return o, out, nil
+	}
 	c := presence.Case{Issued: r.Action == guard.ActRelease && r.Attempt > 0, HasGet: l.truths().ReadsByID(r.Target.Kind)}
 	if le != nil {
 		c.Registered = le.RegisteredAt

@@ -206,6 +206,41 @@ func TestGoneBefore(t *testing.T) {
 	}
 }
 
+// TestGoneByAWeakKey: that a key finds nothing which may not see the account any more ends no
+// release before its first call, until the loop says so that sees the whole account.
+func TestGoneByAWeakKey(t *testing.T) {
+	for kind, want := range map[string]guard.ReleaseState{"strong": guard.ReleaseWithdrawn, "weak": guard.ReleaseNoticed} {
+		s := one()
+		s.IdentityKind = kind
+		s.Timeline = []fake.Event{{At: due - 5*time.Minute, ID: "i-1", Delete: true}}
+		w := newWorld(t, s)
+		w.know(guard.CauseExpiry, "i-1")
+		w.must(due + time.Hour)
+		if r := w.release("i-1"); r.State != want || len(w.calls(fake.CallRelease, "i-1")) > 0 {
+			t.Errorf("%s: %s, calls at %v", kind, r.State, w.calls(fake.CallRelease, "i-1"))
+		}
+		key := w.cloud.ID(guard.Instance, "i-1").Key()
+		err := w.ledger.Update(t.Context(), func(tx *store.Tx) error {
+			o, _, err := tx.Observed.Get(key)
+			if err != nil || kind == "strong" {
+				return err
+			}
+			if o.Gone != nil || len(o.Absent) > 0 {
+				t.Errorf("%+v", o)
+			}
+			o.Gone = &guard.Gone{At: w.at.Wall, How: guard.ByOutside, Proof: guard.ProofAbsence}
+			return tx.Observed.Put(o)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.must(due + 61*time.Minute)
+		if r := w.release("i-1"); r.State != guard.ReleaseWithdrawn {
+			t.Errorf("%s: %s once it is proven gone", kind, r.State)
+		}
+	}
+}
+
 // TestIntentTakenBack: a call whose intent is not in the ledger any more, exactly as
 // it was made, is not made.
 func TestIntentTakenBack(t *testing.T) {
