@@ -209,7 +209,7 @@ func (l *Escalate) fill(v *store.View, c *outcry, now time.Time) error {
 		c.release, f.Release = &r, &r
 	}
 	if f.Observed != nil || f.Lease != nil {
-		c.offers = slices.DeleteFunc(policy.Offers(l.Rules, f, []guard.Rule{c.finding.Rule}), func(o guard.Offer) bool { return o.Click != guard.ClickAck })
+		c.offers = slices.DeleteFunc(policy.Offers(l.Rules, f, []guard.Rule{guard.RuleReleaseBlocked}), func(o guard.Offer) bool { return o.Click != guard.ClickAck })
 	}
 	if c.finding.Rule != guard.RuleBudgetExceeded {
 		return nil

@@ -214,3 +214,36 @@ func TestNoticeIsAcknowledged(t *testing.T) {
 	w.until(w.escalate(), w.when("2026-03-06 23:00"))
 	check(t, "the team", w.calls("team"))
 }
+
+// A release that was accepted to no effect is told in its own words, and what is offered
+// counts as long as that is so.
+func TestStalledEscalates(t *testing.T) {
+	w := newWorld(t, "Asia/Shanghai", "2026-03-06 18:00")
+	f := w.blocked("i-1")
+	f.Closed = w.at.Wall
+	stalled := f
+	stalled.Rule, stalled.Closed = guard.RuleReleaseStalled, time.Time{}
+	stalled.ID = policy.FindingID(stalled)
+	r := guard.Release{ID: "R-i-1", Lease: f.Lease, Target: f.Resource, Action: guard.ActRelease, State: guard.ReleaseIssued, IssuedAt: w.at.Wall}
+	w.put(func(tx *store.Tx) error {
+		for _, err := range []error{tx.CloseFinding(f), tx.Findings.Put(stalled), tx.Releases.Put(r)} {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	w.until(w.escalate(), w.when("2026-03-06 18:35"))
+	got := w.deliver("team")
+	if len(got) != 1 || !strings.Contains(got[0].Title, "accepted to release it, and it is still alive") {
+		t.Fatalf("told %+v", got)
+	}
+	if len(got[0].Offers) != 1 {
+		t.Fatalf("it offers %v", got[0].Offers)
+	}
+	lease := guard.Lease{ID: f.Lease, Resource: f.Resource, Status: guard.LeaseActive}
+	facts := policy.Facts{At: w.at.Wall, Lease: &lease, Release: &r, Observed: &guard.Observed{Resource: guard.Resource{ID: f.Resource}}}
+	if key := got[0].Offers[0].Key; !policy.Good(facts, guard.ClickAck, key) {
+		t.Error("what it offers does not count")
+	}
+}
