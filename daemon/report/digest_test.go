@@ -331,11 +331,12 @@ func TestWhatEndsToday(t *testing.T) {
 		expires, budget string
 		status          guard.LeaseStatus
 	}{
+		"p": {"2026-11-01 20:00", "", guard.LeaseStopped},
 		"a": {"2026-11-01 23:59", "", guard.LeaseActive}, "b": {"2026-11-02 00:00", "", guard.LeaseActive}, "c": {"2026-11-01 00:10", "", guard.LeaseActive},
 		"d": {"2026-11-03 00:00", "2026-11-01 12:00", guard.LeaseActive}, "e": {"2026-11-01 13:00", "", guard.LeaseExpected}, "f": {"2026-11-01 13:00", "", guard.LeaseGone},
 		"g": {"", "", guard.LeaseActive},
 	} {
-		l := guard.Lease{ID: name, Resource: id(name), Purpose: "p", Owner: "ana", OnLimit: guard.ActRelease, Status: x.status}
+		l := guard.Lease{ID: name, Resource: id(name), Purpose: "p", Owner: "ana", OnLimit: guard.ActRelease, Status: x.status, Protected: name == "p"}
 		if x.expires != "" {
 			l.ExpiresAt = w.when(x.expires)
 		}
@@ -352,12 +353,21 @@ func TestWhatEndsToday(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]guard.DeadlineReason{}
+	got := map[string]string{}
 	for _, e := range d.Ends {
-		got[e.Name] = e.By
+		got[e.Name] = fmt.Sprintf("%s: %s", e.By, e.Does)
 	}
-	want := map[string]guard.DeadlineReason{"lab/a (p)": guard.DeadlineExpiry, "lab/d (p)": guard.DeadlineBudget}
+	want := map[string]string{"lab/a (p)": "expiry: release", "lab/d (p)": "budget: release", "lab/p (p)": "expiry: alert"}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+	w.accounts[0].Mode = guard.Observe
+	if d, err = report.NewDigest(w.config(), nil, nil).Gather(t.Context(), w.at, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range d.Ends {
+		if e.Does != guard.ActAlert {
+			t.Errorf("in observe mode guard is said to %s %s", e.Does, e.Name)
+		}
 	}
 }

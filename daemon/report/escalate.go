@@ -63,7 +63,7 @@ func (l *Escalate) Once(ctx context.Context, at guard.Instant) (guard.Instant, e
 			if err != nil {
 				return err
 			}
-			if !policy.Escalates(f.Rule) || !l.acts(f.Resource.Account) {
+			if !policy.Escalates(f.Rule) || !l.acts(f.Resource.Account) { // in observe mode nobody is paged
 				continue
 			}
 			c, soon, err := l.look(v, f, was[f.ID], at)
@@ -96,16 +96,6 @@ func (l *Escalate) Once(ctx context.Context, at guard.Instant) (guard.Instant, e
 		l.Kick("notify")
 	}
 	return next, nil
-}
-
-// acts reports whether guard acts in an account: in observe mode nobody is paged.
-func (l *Escalate) acts(account string) bool {
-	for _, a := range l.Accounts {
-		if a.Name == account {
-			return a.Mode == guard.Enforce
-		}
-	}
-	return true // one that is not configured any more is why it is blocked
 }
 
 // outcry is one finding and the circle that is due to hear of it.

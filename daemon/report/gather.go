@@ -21,7 +21,7 @@ func (l *Digest) Gather(ctx context.Context, at guard.Instant, alive bool) (poli
 		From: time.Date(y, m, d-1, 0, 0, 0, 0, l.Zone), To: time.Date(y, m, d, 0, 0, 0, 0, l.Zone)}
 	runs := l.Loops()
 	err := l.Ledger.View(ctx, func(v *store.View) error {
-		g := gathering{Digest: out, v: v, rules: l.Rules, until: time.Date(y, m, d+1, 0, 0, 0, 0, l.Zone), leases: map[string]guard.Lease{}, names: map[string]string{}}
+		g := gathering{Digest: out, v: v, acts: l.acts, until: time.Date(y, m, d+1, 0, 0, 0, 0, l.Zone), leases: map[string]guard.Lease{}, names: map[string]string{}}
 		for _, step := range []func() error{g.people, g.money, g.findings, g.limits, g.releases} {
 			if err := step(); err != nil {
 				return err
@@ -44,7 +44,7 @@ func (l *Digest) Gather(ctx context.Context, at guard.Instant, alive bool) (poli
 type gathering struct {
 	policy.Digest
 	v      *store.View
-	rules  policy.Rules
+	acts   func(account string) bool
 	until  time.Time              // the end of today
 	leases map[string]guard.Lease // all, by ID
 	names  map[string]string      // what leases are for, by the keys of what they are of
@@ -169,6 +169,9 @@ func (g *gathering) limits() error {
 					end.Does = guard.ActRelease
 				}
 			}
+		}
+		if !g.acts(l.Resource.Account) || l.Protected {
+			end.Does = guard.ActAlert
 		}
 		if end.At.After(g.At) && end.At.Before(g.until) {
 			g.Ends = append(g.Ends, end)

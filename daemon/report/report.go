@@ -62,6 +62,17 @@ func (c Config) ready() Config {
 	return c
 }
 
+// acts reports whether guard acts in an account. One that is not configured any more
+// counts as one: that may be what keeps guard from acting.
+func (c Config) acts(account string) bool {
+	for _, a := range c.Accounts {
+		if a.Name == account {
+			return a.Mode == guard.Enforce
+		}
+	}
+	return true
+}
+
 // tell queues what is told to each of an audience, once for a cause and a stage.
 func tell(tx *store.Tx, to []guard.Audience, cause, stage string, in func(guard.Lang) guard.Message) error {
 	for _, m := range policy.Copies(to, cause, stage, in) {
