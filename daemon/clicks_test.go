@@ -122,6 +122,13 @@ func TestClickHeedsCeilings(t *testing.T) {
 func TestClickAfterReload(t *testing.T) {
 	t.Parallel()
 	w, m := clickable(t, "")
+	for _, channel := range []string{"team", "url:1", "log", ""} { // another channel's users have other names
+		c := w.click("U1", m, guard.ClickExtend)
+		c.Channel = channel
+		if a := w.daemon.Click(t.Context(), c); a.Done || !strings.Contains(a.Text, "does not know you") {
+			t.Errorf("%s: %+v", channel, a)
+		}
+	}
 	w.config = strings.Replace(w.config, "users: [{id: U1, name: ana}], admins: [{id: U2, name: bo}]", "users: [], admins: []", 1)
 	if err := w.daemon.Reload(t.Context()); err != nil {
 		t.Fatal(err)
