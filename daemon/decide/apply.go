@@ -284,7 +284,7 @@ func (l *Loop) apply(ctx context.Context, jobs []job, m moment) error {
 			for _, m := range l.edits(s.subject, m.now, func() present { return l.after(f, open, c) }) {
 				kicks["notify"] = true
 				edited[i] = append(edited[i], m)
-				if err := tx.Outbox.Put(m); err != nil { // in the place of one that still waits
+				if err := tx.Queue(m); err != nil {
 					return err
 				}
 			}
