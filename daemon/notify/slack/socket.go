@@ -148,10 +148,9 @@ func (s *Socket) Run(ctx context.Context, handle Handler) {
 			return
 		}
 		if time.Since(began) >= settled {
-			wait = s.first
-		}
-		if err == nil && wait == s.first {
-			continue // Slack renews its connections now and then
+			if wait = s.first; err == nil {
+				continue // Slack renews its connections now and then
+			}
 		}
 		pause := wait/2 + rand.N(wait/2)
 		var retry *guard.RetryError
