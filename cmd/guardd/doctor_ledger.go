@@ -153,6 +153,9 @@ func asWritten(ctx context.Context, at guard.Instant, c *configs.Config, ledger 
 	if c.Notify.Slack != nil {
 		told = append(told, "slack")
 	}
+	for _, u := range c.Notify.URLs {
+		told = append(told, u.Name)
+	}
 	handler := api.New(api.Options{
 		Ledger: ledger, Storage: storage, Log: slog.New(slog.DiscardHandler), Version: version(),
 		Account: func(name string) (*providers.Account, bool) {
