@@ -171,8 +171,10 @@ func asWritten(ctx context.Context, at guard.Instant, c *configs.Config, ledger 
 		Rules:        func() policy.Rules { return c.Rules },
 		Location:     func() *time.Location { return c.TimeZone },
 		Channels:     func() []string { return told },
-		Delivery:     func(v *store.View) ([]wire.Channel, error) { return daemon.Delivery(v, at.Wall, c.Notify.Quiet.Ends, told...) },
-		Health:       func(guard.Instant) wire.Health { return wire.Health{} },
+		Delivery: func(v *store.View) ([]wire.Channel, error) {
+			return daemon.Delivery(v, at.Wall, c.Notify.Quiet.Ends, told...)
+		},
+		Health: func(guard.Instant) wire.Health { return wire.Health{} },
 	})
 	cl, err := client.New(client.Options{Addr: "unix:" + c.Listen.Unix, Transport: client.InProcess(api.As(api.Caller{Name: me(), Role: guard.Admin}, handler))})
 	if err != nil {
