@@ -216,13 +216,13 @@ accounts:
 protect: {tags: {keep: "yes"}}
 defaults: {ttl: 2d, on_limit: stop, grace: 20m}
 rules:
-  unregistered: {off: true, after: 1w, then: alert, adopt: {ttl: 2h}, match: {owner: [ana, b*], account: research}}
+  unregistered: {off: true, warn: 1w, then: alert, adopt: {ttl: 2h}, match: {owner: [ana, b*], account: research}}
   expiry: {warn: [15m, 3h, 1h], remind: 1d, match: {tags: {team: nlp}}}
   budget: {warn: [95%, 50%], egress_at_most: true}
-  orphan_volume: {after: 2h, grace: 12h, remind: never, match: {kind: volume}}
+  orphan_volume: {warn: 2h, grace: 12h, remind: never, match: {kind: volume}}
   orphan_snapshot: {act: 10d, grace: 48h, then: release}
   stopped_billing: {act: 3d, then: release, remind: 3d}
-  provisioning_long: {after: 20m}
+  provisioning_long: {warn: 20m}
   price_changed: {over: 150%}
   egress_spike: {hour: 3USD, day: 80 CNY, remind: 12h}
   balance_low: {warn: 12h, remind: never, match: {account: [research]}}

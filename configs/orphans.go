@@ -20,7 +20,7 @@ func (d *decoder) orphans(f file, r policy.Rules) {
 		key := "orphan_" + string(kind)
 		path := "rules." + key
 		d.per(f, r.Per, key, in.perRule, acts, policy.OrphanRule(kind))
-		conf := policy.Orphan{After: in.After, Act: in.Act, Then: guard.Action(in.Then)}
+		conf := policy.Orphan{After: d.told(path, in.After, in.Warn), Act: in.Act, Then: guard.Action(in.Then)}
 		switch {
 		case !d.read(path):
 		case conf.Then == guard.ActStop:
@@ -28,7 +28,7 @@ func (d *decoder) orphans(f file, r policy.Rules) {
 		case conf.Then != guard.ActRelease && d.has(path+".act"):
 			d.at(path+".act", "this rule only tells: write then: release, or leave act out")
 		case d.has(path+".act") && conf.Act < conf.After:
-			d.at(path+".act", "%s is before people are told (after: %s)", formatDuration(conf.Act), formatDuration(conf.After))
+			d.at(path+".act", "%s is before people are told (%s): both count from when it was left", formatDuration(conf.Act), formatDuration(conf.After))
 		}
 		r.Orphans[kind] = conf
 	}

@@ -24,7 +24,7 @@ func (d *decoder) rules(f file, r policy.Rules) policy.Rules {
 	d.per(f, r.Per, "expiry", in.Expiry.perRule, leased, guard.RuleExpired)
 	d.per(f, r.Per, "budget", in.Budget.perRule, leased, guard.RuleBudgetWarning, guard.RuleBudgetExceeded)
 	d.per(f, r.Per, "price_changed", in.PriceChanged.perRule, tells, guard.RulePriceChanged)
-	r.Unregistered = policy.Unregistered{After: in.Unregistered.After,
+	r.Unregistered = policy.Unregistered{After: d.told("rules.unregistered", in.Unregistered.After, in.Unregistered.Warn),
 		Then: d.alertOnly("rules.unregistered.then", in.Unregistered.Then, "register the instance, and its limits may")}
 	r.Unregistered.Adopt = d.adopt(in.Unregistered.Adopt)
 	r.Expiry = policy.Expiry{Warn: d.warnings(in.Expiry.Warn)}
@@ -33,7 +33,7 @@ func (d *decoder) rules(f file, r policy.Rules) policy.Rules {
 	r.StoppedBilling = d.stopped(f, r)
 	d.per(f, r.Per, "provisioning_long", in.ProvisioningLong.perRule, tells, guard.RuleProvisioningLong)
 	d.alertOnly("rules.provisioning_long.then", in.ProvisioningLong.Then, "its budget and its expiry do, from the provider's start")
-	r.ProvisioningLong = policy.ProvisioningLong{After: in.ProvisioningLong.After}
+	r.ProvisioningLong = policy.ProvisioningLong{After: d.told("rules.provisioning_long", in.ProvisioningLong.After, in.ProvisioningLong.Warn)}
 	r.PriceChanged = policy.PriceChanged{Over: int(in.PriceChanged.Over)}
 	r.EgressSpike, r.Exchange = d.egressSpike(f, r), d.exchange(f.Exchange)
 	d.alertOnly("rules.price_changed.then", in.PriceChanged.Then, "a changed price moves the deadline of a budget by itself")
@@ -134,6 +134,18 @@ func (d *decoder) under(r policy.Rules) policy.Rules {
 		d.at("rules.unregistered.adopt.ttl", "%s is beyond the ceiling of %s (ceilings.ttl)", formatDuration(a.TTL), formatDuration(most))
 	}
 	return r
+}
+
+// told is when people are told of what has begun. The rules that say after take warn for
+// it too, for it is the same moment.
+func (d *decoder) told(path string, after, warn time.Duration) time.Duration {
+	switch {
+	case !d.has(path + ".warn"):
+		return after
+	case d.has(path + ".after"):
+		d.at(path+".warn", "warn and after are the same moment: write one of them")
+	}
+	return warn
 }
 
 // alertOnly refuses what a rule does not do yet, or never will: why tells which.

@@ -74,9 +74,9 @@ type (
 
 	unregisteredFile struct {
 		After time.Duration `yaml:"after"`
+		Warn  time.Duration `yaml:"warn"` // another word for after
 		Then  action        `yaml:"then"`
 		Adopt *adoptFile    `yaml:"adopt"`
-		Warn  later         `yaml:"warn"`
 		Act   later         `yaml:"act"`
 		perRule
 	}
@@ -124,17 +124,17 @@ type (
 
 	provisioningFile struct {
 		After time.Duration `yaml:"after"`
+		Warn  time.Duration `yaml:"warn"` // another word for after
 		Then  action        `yaml:"then"`
-		Warn  later         `yaml:"warn"`
 		Act   later         `yaml:"act"`
 		perRule
 	}
 
 	orphanFile struct {
 		After time.Duration `yaml:"after"`
+		Warn  time.Duration `yaml:"warn"` // another word for after
 		Act   time.Duration `yaml:"act"`
 		Then  action        `yaml:"then"`
-		Warn  later         `yaml:"warn"`
 		perRule
 	}
 
