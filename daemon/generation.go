@@ -160,7 +160,7 @@ func (d *Daemon) wire(g *generation) {
 	}
 	g.loops = append(g.loops, d.signalLoops(g)...)
 	rules, zone, audience := g.config.Rules, g.config.TimeZone, g.audience()
-	g.decide = decide.New(decide.Config{Ledger: o.Ledger, Accounts: g.accounts, Rules: rules, Audience: audience,
+	g.decide = decide.New(decide.Config{Ledger: o.Ledger, Accounts: g.accounts, Rules: rules, Audience: audience, Fallback: g.fallbacks(),
 		Zone: zone, Clock: d.time.Belief, Activity: d.signals.Activity, Stirred: d.signals.Stirred, Kick: kick, Log: o.Log})
 	g.loops = append(g.loops,
 		meter.New(meter.Config{Ledger: o.Ledger, Account: g.account, Rules: rules, Kick: kick, Sweep: sweep, Log: o.Log}),

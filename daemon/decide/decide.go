@@ -31,6 +31,9 @@ type Config struct {
 	Rules    policy.Rules
 	// Audience is whom messages are queued for.
 	Audience []guard.Audience
+	// Fallback are the channels that are told only what the others could not be: whoever
+	// is told there has heard it (law 9).
+	Fallback []guard.Audience
 	// Zone is how people read times; nil is UTC.
 	Zone *time.Location
 	// Clock tells what is known of the time that the loop's runs are given; nil where

@@ -203,15 +203,28 @@ func (l *Loop) people() []string {
 	return others
 }
 
-// heard is when people took in the notice of a judgement (law 9): when the first channel
-// acknowledged it; zero: none has, or the release waits for nobody.
+// heard is when people took in the notice of a judgement (law 9); zero: nobody has, or
+// the release waits for nobody.
 func (l *Loop) heard(src source, r guard.Release) (time.Time, error) {
+	if !r.Cause.Judgement() {
+		return time.Time{}, nil
+	}
+	return l.taken(src, r.Notice)
+}
+
+// taken is when the first channel acknowledged a notice, be it one that stood in for
+// another; zero: none has.
+func (l *Loop) taken(src source, notice string) (time.Time, error) {
 	var first time.Time
-	if !r.Cause.Judgement() || r.Notice == "" {
+	if notice == "" {
 		return first, nil
 	}
-	for _, channel := range l.people() {
-		at, err := src.acked(channel + "|" + r.Notice)
+	channels := l.people()
+	for _, a := range l.Fallback {
+		channels = append(channels, a.Channel)
+	}
+	for _, channel := range channels {
+		at, err := src.acked(channel + "|" + notice)
 		if err != nil {
 			return first, err
 		}

@@ -126,6 +126,9 @@ func (l *Loop) acknowledged(tx *store.Tx, r guard.Release, f policy.Facts, j rel
 	if !now.Before(latest) {
 		return j, nil
 	}
+	if at, err := l.taken(fromTx(tx), r.Notice); err != nil || !at.IsZero() {
+		return j, err
+	}
 	for _, channel := range l.people() {
 		m, pending, err := tx.Outbox.Get(channel + "|" + r.Notice)
 		if err != nil {

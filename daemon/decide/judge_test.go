@@ -117,12 +117,14 @@ func TestNotice(t *testing.T) {
 		name  string
 		lease func(*guard.Lease)
 		taken time.Duration // when a channel takes the notice
+		by    string        // the one that does; "": all
 		stand time.Duration // from when on it stands
 	}{
-		{"taken in time", nil, 9 * time.Hour, 10 * time.Hour},
-		{"never taken", nil, 100 * time.Hour, 10*time.Hour + 10*time.Minute},
-		{"taken late", nil, 10*time.Hour + 4*time.Minute, 10*time.Hour + 4*time.Minute},
-		{"a cap", func(l *guard.Lease) { l.Budget, l.ExpiresAt = guard.MustMoney("2400CNY"), time.Time{} }, 100 * time.Hour, 10 * time.Hour},
+		{"taken in time", nil, 9 * time.Hour, "", 10 * time.Hour},
+		{"never taken", nil, 100 * time.Hour, "", 10*time.Hour + 10*time.Minute},
+		{"taken late", nil, 10*time.Hour + 4*time.Minute, "", 10*time.Hour + 4*time.Minute},
+		{"taken in the place of another", nil, 10*time.Hour + 4*time.Minute, "pager", 10*time.Hour + 4*time.Minute},
+		{"a cap", func(l *guard.Lease) { l.Budget, l.ExpiresAt = guard.MustMoney("2400CNY"), time.Time{} }, 100 * time.Hour, "", 10 * time.Hour},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, guard.Enforce)
@@ -137,8 +139,11 @@ func TestNotice(t *testing.T) {
 			for d := 9 * time.Hour; d < 11*time.Hour && from == 0; d += time.Minute {
 				w.at = w.at.Reach(zero.Add(d))
 				w.once()
-				if d >= tt.taken {
+				switch {
+				case d >= tt.taken && tt.by == "":
 					w.deliver()
+				case d == tt.taken:
+					w.taken("i-1", tt.by)
 				}
 				if r, ok := w.release("i-1"); ok && r.State == guard.ReleaseNoticed && stands(w, "i-1") {
 					from = d

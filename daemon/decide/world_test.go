@@ -43,7 +43,7 @@ type world struct {
 func newWorld(t *testing.T, mode guard.Mode) *world {
 	t.Helper()
 	w := &world{t: t, backend: memory.New(), at: guard.Instant{Wall: zero, Elapsed: time.Hour}, kicks: map[string]int{}}
-	w.config = decide.Config{Rules: policy.DefaultRules(), Audience: []guard.Audience{{Channel: "slack"}, {Channel: "log"}},
+	w.config = decide.Config{Rules: policy.DefaultRules(), Audience: []guard.Audience{{Channel: "slack"}, {Channel: "log"}}, Fallback: []guard.Audience{{Channel: "pager"}},
 		Accounts: []*providers.Account{{Name: "lab", Kind: "still", Provider: still{}, Mode: mode, MayRelease: providers.MayRelease{GPU: true}}},
 		Clock:    func() presence.Belief { return w.belief },
 		Kick:     func(loop string) { w.kicks[loop]++ }}
@@ -221,6 +221,21 @@ func (w *world) deliver() {
 			w.edited = append(w.edited, m)
 		}
 	}
+}
+
+// taken makes a channel take the notice of a release; the pager takes it in the place of
+// another, where it stays.
+func (w *world) taken(name, channel string) {
+	w.t.Helper()
+	w.update(func(tx *store.Tx) error {
+		r, _, err := tx.Releases.Get(id(name).Key())
+		if err != nil {
+			return err
+		}
+		m, _, err := tx.Outbox.Get("slack|" + r.Notice)
+		m.ID, m.Channel, m.Acked = channel+"|"+r.Notice, channel, w.at.Wall
+		return put(err, tx.Sent(m))
+	})
 }
 
 // edited is what follows from an edit: the first post of the thread has its card.
