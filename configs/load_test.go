@@ -216,13 +216,13 @@ accounts:
 protect: {tags: {keep: "yes"}}
 defaults: {ttl: 2d, on_limit: stop, grace: 20m}
 rules:
-  unregistered: {off: true, warn: 1w, then: alert, adopt: {ttl: 2h}, match: {owner: [ana, b*], account: research}}
+  unregistered: {off: true, warn: 1w, act: 2w, then: alert, adopt: {ttl: 2h}, match: {owner: [ana, b*], account: research}}
   expiry: {warn: [15m, 3h, 1h], remind: 1d, match: {tags: {team: nlp}}}
   budget: {warn: [95%, 50%], egress_at_most: true}
   orphan_volume: {warn: 2h, grace: 12h, remind: never, match: {kind: volume}}
   orphan_snapshot: {act: 10d, grace: 48h, then: release}
   stopped_billing: {act: 3d, then: release, remind: 3d}
-  provisioning_long: {warn: 20m}
+  provisioning_long: {warn: 20m, act: 1h}
   price_changed: {over: 150%}
   egress_spike: {hour: 3USD, day: 80 CNY, remind: 12h}
   balance_low: {warn: 12h, remind: never, match: {account: [research]}}
@@ -260,7 +260,7 @@ notify:
 			guard.RuleOrphanAddress:    {Remind: 7 * 24 * time.Hour, Grace: 24 * time.Hour},
 			guard.RuleOrphanFilesystem: {Remind: 7 * 24 * time.Hour, Grace: 72 * time.Hour},
 		},
-		Unregistered: policy.Unregistered{After: 7 * 24 * time.Hour, Then: guard.ActAlert,
+		Unregistered: policy.Unregistered{After: 7 * 24 * time.Hour, Act: 14 * 24 * time.Hour, Then: guard.ActAlert,
 			Adopt: &policy.Adopt{TTL: 2 * time.Hour, OnLimit: guard.ActAlert}},
 		Expiry:           policy.Expiry{Warn: []time.Duration{3 * time.Hour, time.Hour, 15 * time.Minute}},
 		Budget:           policy.Budget{Warn: []int{50, 95}, EgressAtMost: true},
@@ -270,7 +270,7 @@ notify:
 		RenewsSoon:       policy.RenewsSoon{Warn: 4 * 24 * time.Hour},
 		ChargeMismatch:   policy.ChargeMismatch{Over: 5},
 		StoppedBilling:   policy.StoppedBilling{Warn: 24 * time.Hour, Act: 72 * time.Hour, Then: guard.ActRelease},
-		ProvisioningLong: policy.ProvisioningLong{After: 20 * time.Minute},
+		ProvisioningLong: policy.ProvisioningLong{After: 20 * time.Minute, Act: time.Hour},
 		Orphans: map[guard.Kind]policy.Orphan{
 			guard.Volume:     {After: 2 * time.Hour, Then: guard.ActAlert},
 			guard.Snapshot:   {After: 24 * time.Hour, Act: 10 * 24 * time.Hour, Then: guard.ActRelease},

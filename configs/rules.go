@@ -25,15 +25,17 @@ func (d *decoder) rules(f file, r policy.Rules) policy.Rules {
 	d.per(f, r.Per, "budget", in.Budget.perRule, leased, guard.RuleBudgetWarning, guard.RuleBudgetExceeded)
 	d.per(f, r.Per, "price_changed", in.PriceChanged.perRule, tells, guard.RulePriceChanged)
 	r.Unregistered = policy.Unregistered{After: d.told("rules.unregistered", in.Unregistered.After, in.Unregistered.Warn),
-		Then: d.alertOnly("rules.unregistered.then", in.Unregistered.Then, "register the instance, and its limits may")}
+		Act: in.Unregistered.Act, Then: d.alertOnly("rules.unregistered.then", in.Unregistered.Then, "register the instance, and its limits may")}
 	r.Unregistered.Adopt = d.adopt(in.Unregistered.Adopt)
+	d.toldBefore("rules.unregistered", r.Unregistered.After, r.Unregistered.Act)
 	r.Expiry = policy.Expiry{Warn: d.warnings(in.Expiry.Warn)}
 	r.Budget = policy.Budget{Warn: d.percents(in.Budget.Warn), EgressAtMost: in.Budget.EgressAtMost}
 	d.orphans(f, r)
 	r.StoppedBilling = d.stopped(f, r)
 	d.per(f, r.Per, "provisioning_long", in.ProvisioningLong.perRule, tells, guard.RuleProvisioningLong)
 	d.alertOnly("rules.provisioning_long.then", in.ProvisioningLong.Then, "its budget and its expiry do, from the provider's start")
-	r.ProvisioningLong = policy.ProvisioningLong{After: d.told("rules.provisioning_long", in.ProvisioningLong.After, in.ProvisioningLong.Warn)}
+	r.ProvisioningLong = policy.ProvisioningLong{After: d.told("rules.provisioning_long", in.ProvisioningLong.After, in.ProvisioningLong.Warn), Act: in.ProvisioningLong.Act}
+	d.toldBefore("rules.provisioning_long", r.ProvisioningLong.After, r.ProvisioningLong.Act)
 	r.PriceChanged = policy.PriceChanged{Over: int(in.PriceChanged.Over)}
 	r.EgressSpike, r.Exchange = d.egressSpike(f, r), d.exchange(f.Exchange)
 	d.alertOnly("rules.price_changed.then", in.PriceChanged.Then, "a changed price moves the deadline of a budget by itself")
@@ -146,6 +148,14 @@ func (d *decoder) told(path string, after, warn time.Duration) time.Duration {
 		d.at(path+".warn", "warn and after are the same moment: write one of them")
 	}
 	return warn
+}
+
+// toldBefore refuses an act of a rule that only tells where nothing more would come of it:
+// it is when people are told once more.
+func (d *decoder) toldBefore(path string, told, act time.Duration) {
+	if d.has(path+".act") && d.read(path) && act <= told {
+		d.at(path+".act", "%s is not after people are told (%s): both count from when it began", formatDuration(act), formatDuration(told))
+	}
 }
 
 // alertOnly refuses what a rule does not do yet, or never will: why tells which.

@@ -77,7 +77,7 @@ type (
 		Warn  time.Duration `yaml:"warn"` // another word for after
 		Then  action        `yaml:"then"`
 		Adopt *adoptFile    `yaml:"adopt"`
-		Act   later         `yaml:"act"`
+		Act   time.Duration `yaml:"act"`
 		perRule
 	}
 
@@ -126,7 +126,7 @@ type (
 		After time.Duration `yaml:"after"`
 		Warn  time.Duration `yaml:"warn"` // another word for after
 		Then  action        `yaml:"then"`
-		Act   later         `yaml:"act"`
+		Act   time.Duration `yaml:"act"`
 		perRule
 	}
 

@@ -159,6 +159,8 @@ func parse(t *testing.T, text string) (policy.Rules, policy.Facts) {
 			f.May = policy.May{GPU: p["gpu"] != "no", Tags: p.tags()}
 		case "rules":
 			rules.Unregistered.After = p.time("after").Sub(zero)
+		case "act":
+			rules.Unregistered.Act, rules.ProvisioningLong.Act = p.span("after"), p.span("after")
 		case "protect":
 			rules.Protect.Tags = p.tags()
 		case "ceilings":

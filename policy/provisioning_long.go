@@ -10,6 +10,8 @@ import (
 type ProvisioningLong struct {
 	// After counts from the provider's start.
 	After time.Duration
+	// Act, counted alike, is when people are told once more; 0: they are not.
+	Act time.Duration
 }
 
 // provisioningLong tells of an instance that bills and is not there to work on yet.
@@ -30,15 +32,25 @@ func provisioningLong(r Rules, f Facts) Outcome {
 		return Outcome{Next: tell}
 	}
 	v := f.verdict(guard.RuleProvisioningLong, since)
-	title := f.say("%s: provisioning for more than %s while billing, at a price that is not known", f.name(), f.span(r.ProvisioningLong.After))
-	if h, ok := f.hourly(); ok {
-		title = f.say("%s: provisioning for more than %s while billing, at %s per hour", f.name(), f.span(r.ProvisioningLong.After), h.Round())
-	}
 	lines := []string{f.say("It counts to its budget from the provider's start, whether it comes up or not.")}
 	if f.Lease != nil {
 		lines = append([]string{f.whose(f.Lease)}, lines...)
 	}
-	v.Stages = []Stage{{Name: "long", Title: title,
-		Lines: append(lines, f.say("It is so since %s. To end it: guard release %s", f.stamp(since), f.Resource()))}}
-	return Outcome{Verdicts: []Verdict{v}}
+	lines = append(lines, f.say("It is so since %s. To end it: guard release %s", f.stamp(since), f.Resource()))
+	v.Stages = []Stage{{Name: "long", Title: f.provisioningFor(r.ProvisioningLong.After), Lines: lines}}
+	var next time.Time
+	if act := r.ProvisioningLong.Act; act > 0 {
+		next = f.after(since.Add(act))
+		if next.IsZero() {
+			v.Stages = append(v.Stages, Stage{Name: "act", Title: f.provisioningFor(act), Lines: lines})
+		}
+	}
+	return Outcome{Verdicts: []Verdict{v}, Next: next}
+}
+
+func (f Facts) provisioningFor(d time.Duration) string {
+	if h, ok := f.hourly(); ok {
+		return f.say("%s: provisioning for more than %s while billing, at %s per hour", f.name(), f.span(d), h.Round())
+	}
+	return f.say("%s: provisioning for more than %s while billing, at a price that is not known", f.name(), f.span(d))
 }

@@ -56,7 +56,10 @@ type Unregistered struct {
 	// After counts from the provider's creation time, or from the first sight
 	// where the provider does not tell.
 	After time.Duration
-	Then  guard.Action // alert only
+	// Act, counted alike, is when people are told once more, where nobody has registered
+	// it by then; 0: they are not.
+	Act  time.Duration
+	Then guard.Action // alert only
 	// Adopt is what guard registers them with then; nil: it never does.
 	Adopt *Adopt
 }

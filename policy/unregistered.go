@@ -56,6 +56,14 @@ func unregistered(r Rules, f Facts) Outcome {
 	case why != "":
 		v.Stages[0].Lines = append(lines, f.say("guard does not register it by itself: %s.", why))
 	}
+	if act := since.Add(r.Unregistered.Act); r.Unregistered.Act > 0 {
+		out.Next = f.after(act)
+		// An adoption that came later is what people hear of last.
+		if out.Next.IsZero() && (lease == nil || !lease.RegisteredAt.After(act)) {
+			last := v.Stages[len(v.Stages)-1]
+			v.Stages = append(v.Stages, Stage{Name: "act", Title: last.Title, Lines: last.Lines})
+		}
+	}
 	out.Verdicts = []Verdict{v}
 	return out
 }
