@@ -293,7 +293,7 @@ func (w digestWriter) open() []string {
 	})
 	var lines []string
 	for _, f := range found {
-		about := w.say(strings.ReplaceAll(string(f.Rule), "_", " "))
+		about := say.Rule(w.lang, f.Rule)
 		if f.Name != "" {
 			about += " " + w.whose(f.Name, f.Owner)
 		}

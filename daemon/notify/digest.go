@@ -55,7 +55,7 @@ func digest(members []guard.Message) guard.Message {
 		d.Title = say.In(d.Lang, "%d messages: releases", len(members))
 	default:
 		d.Rule = first.Rule
-		d.Title = say.In(d.Lang, "%d messages: %s", len(members), first.Rule)
+		d.Title = say.In(d.Lang, "%d messages: %s", len(members), say.Rule(d.Lang, first.Rule))
 	}
 	for _, m := range members {
 		d.Lines = append(d.Lines, cut(strings.Join(append([]string{m.Title}, m.Lines...), " · "), lineRunes*max(1, len(m.About))))

@@ -60,7 +60,7 @@ func TestFiftyAtOnce(t *testing.T) {
 	w.queue(u)
 	expect(t, c.Posts(), "urgent")
 	w.pass(10*time.Second - w.at.Wall.Sub(notifytest.Start))
-	expect(t, c.Posts(), "urgent 50 messages: budget_warning")
+	expect(t, c.Posts(), "urgent 50 messages: budget warning")
 	spaced(t, c.Posts(), time.Second)
 	d := c.Posts()[1]
 	if len(d.Message.Lines) != 50 || len(d.Message.About) != 50 || d.Thread != "" {
@@ -80,14 +80,31 @@ func TestFiftyAtOnce(t *testing.T) {
 	}
 }
 
+// A digest names its rule as whoever reads it does.
+func TestDigestNamesItsRule(t *testing.T) {
+	for lang, want := range map[guard.Lang]string{guard.English: "4 messages: idle empty", guard.Chinese: "4 条消息：空闲：无任务"} {
+		c := &notifytest.Memory{Every: time.Second}
+		w := newBench(t, memory.New(), c)
+		var ms []guard.Message
+		for i := range 4 {
+			m := w.message(fmt.Sprint(i))
+			m.Rule, m.Lang = guard.RuleIdleEmpty, lang
+			ms = append(ms, m)
+		}
+		w.queue(ms...)
+		w.pass(time.Minute)
+		expect(t, c.Posts(), want)
+	}
+}
+
 // A digest is split where the channel's room ends, and where a transaction does.
 func TestDigestSplits(t *testing.T) {
 	for _, tt := range []struct {
 		room int
 		want string
 	}{
-		{100_000, "60 messages: budget_warning 60 messages: budget_warning 30 messages: budget_warning"},
-		{4_000, strings.Repeat("46 messages: budget_warning ", 3) + "12 messages: budget_warning"},
+		{100_000, "60 messages: budget warning 60 messages: budget warning 30 messages: budget warning"},
+		{4_000, strings.Repeat("46 messages: budget warning ", 3) + "12 messages: budget warning"},
 		{100, ""}, // nothing but single ones fits
 	} {
 		c := &notifytest.Memory{Every: time.Second, Room: tt.room}

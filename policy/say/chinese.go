@@ -29,7 +29,7 @@ var chinese = together(chineseParts...)
 var chineseParts = []map[string]string{
 	chineseKept, chineseWords, chineseLimits, chineseMoney, chineseInstances, chineseIdle,
 	chineseOrphans, chineseAccounts, chinesePrepaid, chineseReleases, chineseDaemon,
-	chineseExplain, chineseReport, chineseSlack, chinesePeople, chineseURL, chineseDelivery,
+	chineseExplain, chineseReport, chineseSlack, chinesePeople, chineseURL, chineseDelivery, chineseRules,
 }
 
 // kept are the phrases that are recognised where they were kept in English: see [Kept].

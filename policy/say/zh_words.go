@@ -9,6 +9,7 @@ var chineseWords = map[string]string{
 	"at least %s": "至少 %s", "at most %s": "最多 %s", "%s per hour": "每小时 %s", "an unknown price": "未知价格",
 	"less than a minute": "不到 1 分钟", "an admin": "管理员", "the account": "整个账号",
 
+	"ask people to end": "请人工结束",
 	"stop": "停止", "release": "释放", "released": "已释放", "cap": "预算上限", "ceiling": "管理员上限",
 
 	"Purpose: %s. Owner: %s.": "用途：%s。负责人：%s。", "%s Registered at %s.": "%s登记于 %s。", "Age: %s.": "已存在 %s。",

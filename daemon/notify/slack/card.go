@@ -39,7 +39,7 @@ func (v view) card(m guard.Message) []string {
 	if len(c.Open) > 0 {
 		open := make([]string, len(c.Open))
 		for i, r := range c.Open {
-			open[i] = ruleWords(l, r)
+			open[i] = name(say.Rule(l, r))
 		}
 		out = append(out, say.In(l, "Open: %s", say.List(l, open, maxOpen)))
 	}
@@ -195,9 +195,4 @@ func or(s, other string) string {
 		return other
 	}
 	return s
-}
-
-// ruleWords is what a rule finds.
-func ruleWords(l guard.Lang, r guard.Rule) string {
-	return say.In(l, name(strings.ReplaceAll(string(r), "_", " ")))
 }
