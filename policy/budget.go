@@ -141,13 +141,13 @@ func (f Facts) budgetLines(r Rules) []string {
 		case why != "":
 			lines = append(lines, f.say("The cap is reached at %s; %s.", f.stamp(d.Limit), why))
 		case f.Mode != guard.Enforce:
-			lines = append(lines, f.say("The cap is reached at %s; in observe mode guard will not %s it.", f.stamp(d.Limit), f.verb(action)))
+			lines = append(lines, f.say("The cap is reached at %s; in observe mode guard will not %s it.", f.stamp(d.Limit), f.todo(action)))
 		case p.On:
 			lines = append(lines, f.say("The cap is reached at %s; guard does not touch it: %s.", f.stamp(d.Limit), p.Why))
 		case f.vetoed(guard.RuleBudgetExceeded) != nil:
 			lines = append(lines, f.say("The cap is reached at %s; guard does nothing about it: %s.", f.stamp(d.Limit), f.vetoWord(*f.vetoed(guard.RuleBudgetExceeded))))
 		default:
-			lines = append(lines, f.say("The cap is reached at %s; guard will %s it at %s to land under it.", f.stamp(d.Limit), f.verb(action), f.stamp(d.Due)))
+			lines = append(lines, f.say("The cap is reached at %s; guard will %s it at %s to land under it.", f.stamp(d.Limit), f.todo(action), f.stamp(d.Due)))
 		}
 	}
 	return append(lines, limit{cause: guard.CauseBudget}.keep(r, f))

@@ -32,6 +32,8 @@ type Facts struct {
 	May  May
 	// Stop is what a stop saves in general at this provider.
 	Stop guard.StopEffect
+	// ByHand: only people can end what is there, so that a release asks them to.
+	ByHand bool
 
 	Observed *guard.Observed
 	// Instance is, for a child, what the ledger knows of the instance it was last

@@ -152,6 +152,7 @@ func parse(t *testing.T, text string) (policy.Rules, policy.Facts) {
 			f.Account.FreshFrom, f.Account.FreshWhy, f.Account.Identity.Self = p.time("fresh"), p["why"], p["self"]
 			f.Account.Outages = p.outages()
 			f.Leases, _ = strconv.Atoi(p["leases"])
+			f.ByHand = p["by_hand"] == "yes"
 		case "scope":
 			f.Scopes = append(f.Scopes, guard.ScopeStatus{Account: "lab", Kind: guard.Kind(p.or("kind", "instance")), Scope: p["name"],
 				Complete: p.time("complete"), Failing: p.time("failing"), Error: p["error"], Outages: p.outages()})

@@ -167,7 +167,7 @@ func (l limit) judge(r Rules, f Facts) Outcome {
 	}
 	if enforce && !protection.Until.IsZero() && !f.At.Before(due) {
 		v.Stages = append(v.Stages, Stage{Name: "unprotected " + protection.Lost.UTC().Format(time.RFC3339),
-			Title: f.say("%s: guard will %s it at %s: the tag that protected it is missing", f.name(), f.verb(action), f.stamp(protection.Until)), Lines: told})
+			Title: f.say("%s: guard will %s it at %s: the tag that protected it is missing", f.name(), f.todo(action), f.stamp(protection.Until)), Lines: told})
 	}
 	switch {
 	case enforce:
@@ -223,7 +223,7 @@ func (l limit) title(f Facts, due time.Time, action guard.Action, p Protection) 
 	if due.Equal(l.at) {
 		limit = l.coming
 	}
-	return f.say("guard will %s it at %s: %s", f.verb(action), f.stamp(due), limit)
+	return f.say("guard will %s it at %s: %s", f.todo(action), f.stamp(due), limit)
 }
 
 // tell is what stands below the title: what it costs, what the action erases and
@@ -238,7 +238,7 @@ func (l limit) tell(r Rules, f Facts, due time.Time, action guard.Action, why st
 	case why != "":
 		lines = append(lines, f.sentence(why))
 	case f.Mode != guard.Enforce:
-		lines = append(lines, f.say("The account is in observe mode: guard will not %s it.", f.verb(action)))
+		lines = append(lines, f.say("The account is in observe mode: guard will not %s it.", f.todo(action)))
 	case p.On:
 		lines = append(lines, f.say("%s; guard does not touch it and tells people every hour once the %s is reached.", f.upper(p.Why), f.limitWord(l.cause)))
 	case action == guard.ActRelease:

@@ -169,6 +169,15 @@ func (f Facts) verb(a guard.Action) string {
 	return f.say("release")
 }
 
+// todo is what guard does where an action is due, as in "guard will release it": where
+// only people can end a thing, it asks them.
+func (f Facts) todo(a guard.Action) string {
+	if f.ByHand && a == guard.ActRelease {
+		return f.say("ask people to end")
+	}
+	return f.verb(a)
+}
+
 // orNone is what somebody was told, where anybody was.
 func (f Facts) orNone(s string) string {
 	if s == "" {

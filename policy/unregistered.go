@@ -136,7 +136,7 @@ func ownerTag(tags map[string]string) string {
 
 func (f Facts) adoptLine(l guard.Lease) string {
 	if l.OnLimit != guard.ActAlert {
-		return f.say("Until somebody claims it, guard keeps it registered until %s; then it will %s it.", f.stamp(l.ExpiresAt), f.verb(l.OnLimit))
+		return f.say("Until somebody claims it, guard keeps it registered until %s; then it will %s it.", f.stamp(l.ExpiresAt), f.todo(l.OnLimit))
 	}
 	return f.say("Until somebody claims it, guard keeps it registered until %s; then it only tells.", f.stamp(l.ExpiresAt))
 }

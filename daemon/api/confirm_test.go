@@ -98,3 +98,18 @@ func TestConfirmGoneOfWhatWasAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestOrderedByHand: who orders the end of what only people can end is told that they are
+// asked, and how to say that it is done.
+func TestOrderedByHand(t *testing.T) {
+	b := leased(t)
+	b.acct.Mode = guard.Enforce
+	text := func() string { return order(b, "ana", wire.ReleaseRequest{IDs: []string{"lab/i-1"}})[0].Text }
+	if got := text(); !strings.Contains(got, "ends it and proves that") {
+		t.Errorf("told %q", got)
+	}
+	b.acct.Provider = byHand{b.acct.Provider}
+	if got := text(); !strings.Contains(got, "asks people to end it") || !strings.HasSuffix(got, "guard release lab/i-1 --confirm-gone") || strings.Contains(got, "proves") {
+		t.Errorf("told %q", got)
+	}
+}

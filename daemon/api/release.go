@@ -183,6 +183,9 @@ func (s *server) ordered(c *scene, action guard.Action, why string, out *wire.Re
 		return tx.Releases.Put(r)
 	}
 	out.Outcome, out.Text = wire.OutcomeOrdered, string(action)+" ordered; guard reads it once more, ends it and proves that (guard show "+r.Target.String()+")"
+	if c.acct != nil && c.acct.Provider.Truths().ByHand {
+		out.Text = string(action) + " ordered; guard asks people to end it. Once it is gone: guard release " + r.Target.String() + " --confirm-gone"
+	}
 	return e
 }
 

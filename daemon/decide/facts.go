@@ -328,6 +328,7 @@ func (l *Loop) aboutAccount(src source, account string, f *policy.Facts) error {
 	f.Account, f.Mode = status, status.Mode
 	if a := l.accounts[account]; a != nil {
 		f.Configured, f.Mode, f.Poll, f.May, f.Stop = true, a.Mode, a.Poll, policy.May(a.MayRelease), a.Provider.Truths().Stop
+		f.ByHand = a.Provider.Truths().ByHand
 		if status.Word.Mode == guard.Observe {
 			f.Mode = guard.Observe // said a moment ago: this loop is about to be replaced
 		}

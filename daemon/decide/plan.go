@@ -216,7 +216,7 @@ func (l *Loop) grace(f policy.Facts) time.Duration {
 }
 
 func (l *Loop) scene(f policy.Facts) release.Scene {
-	s := release.Scene{Zone: l.Zone, Lang: f.Lang}
+	s := release.Scene{Zone: l.Zone, Lang: f.Lang, ByHand: f.ByHand}
 	if f.Lease != nil {
 		s.Purpose = f.Lease.Purpose
 	}

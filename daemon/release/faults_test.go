@@ -249,6 +249,29 @@ func TestOtherCredentials(t *testing.T) {
 	}
 }
 
+// byHand is a provider whose machines only people end.
+type byHand struct{ providers.Provider }
+
+func (p byHand) Truths() guard.Truths {
+	t := p.Provider.Truths()
+	t.ByHand = true
+	return t
+}
+
+// TestPeopleAreAskedAfterABlock: the new notice says what guard does where only people can
+// end a thing.
+func TestPeopleAreAskedAfterABlock(t *testing.T) {
+	s := one()
+	s.Timeline = []fake.Event{{At: due - time.Minute, Identity: "acct-2"}, {At: due + 2*time.Hour, Identity: "acct-lab"}}
+	w := newWorld(t, s)
+	w.account.Provider = byHand{w.account.Provider}
+	w.know(guard.CauseExpiry, "i-1")
+	w.must(due + 2*time.Hour + 5*time.Minute)
+	if got := strings.Join(w.titles(), "\n"); !strings.Contains(got, "so guard will ask people to end it after its notice") {
+		t.Errorf("said\n%s", got)
+	}
+}
+
 // TestCredentialsChangeWhileItIsProven: absence seen by somebody else is none.
 func TestCredentialsChangeWhileItIsProven(t *testing.T) {
 	s := one(fake.Fault{Call: fake.CallRelease, Times: 1, Reply: fake.Reply{AcceptedIgnored: true}})

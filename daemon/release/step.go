@@ -285,7 +285,7 @@ func goes(instance guard.Resource, child guard.ResourceID) bool {
 // tell queues what people hear of an outcome, and keeps the two findings of the
 // workflow: that a release is stuck, and that an accepted one had no effect.
 func (c Config) tell(sc scope, was, r guard.Release, out release.Outcome) error {
-	view := release.Scene{Zone: c.Zone}
+	view := release.Scene{Zone: c.Zone, ByHand: sc.truths.ByHand}
 	if sc.lease != nil {
 		view.Purpose = sc.lease.Purpose
 	}

@@ -27,6 +27,8 @@ type Scene struct {
 	Zone   *time.Location
 	// Lang is what people read.
 	Lang guard.Lang
+	// ByHand: only people can end it, so that a release asks them to.
+	ByHand bool
 }
 
 func (s Scene) say(format string, args ...any) string { return say.In(s.Lang, format, args...) }
@@ -62,6 +64,15 @@ func (s Scene) verbs(a guard.Action) (do, done string) {
 		return s.say("stop"), s.say("stopped")
 	}
 	return s.say("release"), s.say("released")
+}
+
+// todo is what guard does by itself: where only people can end a thing, it asks them.
+func (s Scene) todo(a guard.Action) string {
+	if s.ByHand && a == guard.ActRelease {
+		return s.say("ask people to end")
+	}
+	do, _ := s.verbs(a)
+	return do
 }
 
 func (s Scene) wasDue(r guard.Release) string {
@@ -159,9 +170,8 @@ func Stalled(r guard.Release, s Scene) Said {
 
 // Renotice is the notice after a block that made the first one stale.
 func Renotice(r guard.Release, s Scene) Said {
-	do, _ := s.verbs(r.Action)
 	return Said{Stage: fmt.Sprintf("notice %d", r.NoticedAt.Unix()),
-		Title: s.say("%s: what kept guard from it is gone, so guard will %s it after its notice", s.name(r), do),
+		Title: s.say("%s: what kept guard from it is gone, so guard will %s it after its notice", s.name(r), s.todo(r.Action)),
 		Lines: []string{s.wasDue(r), s.bills(),
 			s.say("To keep it: %s", s.keep(r))}}
 }
@@ -237,8 +247,7 @@ func Withdrawn(r guard.Release, why string, s Scene) Said {
 
 // Ordered is the notice of a person's own order.
 func Ordered(r guard.Release, s Scene) Said {
-	do, _ := s.verbs(r.Action)
-	return Said{Stage: "notice", Title: s.say("%s: guard is about to %s it: %s", s.name(r), do, s.kept(r.Why)),
+	return Said{Stage: "notice", Title: s.say("%s: guard is about to %s it: %s", s.name(r), s.todo(r.Action), s.kept(r.Why)),
 		Lines: []string{s.say("Ordered by %s at %s.", r.By, s.stamp(r.PlannedAt))}}
 }
 

@@ -76,12 +76,14 @@ func everything(s release.Scene) []release.Said {
 	stop.Action, stop.Cause, stop.Why = guard.ActStop, guard.CauseIdle, "idle since 2026-03-06T09:00:00Z, with nothing loaded"
 	ceiling.Cause, ceiling.Why = guard.CauseCeiling, "its ceiling of 2d is reached (2026-03-06T10:00:00Z)"
 	free.Hourly, free.Purpose = guard.Money{}, ""
+	byHand := s
+	byHand.ByHand = true
 	person := r
 	person.Cause, person.Why = guard.CausePerson, "ordered by ana: 70b"
 	surprised := stop
 	surprised.Reason, surprised.LastError = guard.BlockSurprise, "it is protected"
 	out = append(out, release.Failing(r, s), release.Stalled(r, free), release.Renotice(r, s), release.Renotice(stop, s), release.Renotice(ceiling, s),
-		release.Blocked(surprised, s), release.Ordered(person, s), release.Ordered(stop, free))
+		release.Blocked(surprised, s), release.Ordered(person, s), release.Ordered(stop, free), release.Ordered(person, byHand), release.Renotice(r, byHand), release.Ordered(stop, byHand))
 	for _, why := range []string{"no limit calls for it any more", "it is gone already", "the account is in observe mode", "its lease has ended", "it is protected",
 		"it is held until 2026-03-06T12:00:00Z", "it runs again", "its limits were changed by ana", "its limit asks for stop now, not release",
 		"the rule idle_empty is vetoed until 2026-03-06T12:00:00Z by ana", "it works again: gpu 97 % at 2026-03-06T10:00:00Z", "whether it is idle cannot be told: util of gpu 0-3 is not told",
