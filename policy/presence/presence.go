@@ -377,7 +377,8 @@ func next(o guard.Observed, at time.Time, c Case) time.Time {
 	return soonest
 }
 
-// gone writes the proof down.
+// gone writes the proof down. Of an absence the end is the first of the two readings: one
+// that came too young may have missed a thing that lived and billed, so it is no earlier end.
 func gone(o guard.Observed, first, last guard.Reading, c Case) *guard.Gone {
 	g := &guard.Gone{
 		At:        first.At,

@@ -173,6 +173,10 @@ func TestYoungThingsMayBeInvisible(t *testing.T) {
 	if o, _ = Look(o, missing, "acct-1", at(Settled+Apart), Case{HasGet: true}); o.Gone == nil {
 		t.Fatal("never proven")
 	}
+	// What was not found before that may have lived, and billed.
+	if !o.Gone.At.Equal(t0.Add(Settled)) {
+		t.Errorf("gone since %v, which was too soon to mean it", o.Gone.At)
+	}
 	// Registration counts where it is later, a terminal state needs no patience.
 	if o, _ := twice(missing, Case{HasGet: true, Registered: t0}); o.Gone != nil {
 		t.Error("gone a minute after registration")
