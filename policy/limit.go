@@ -182,7 +182,7 @@ func (l limit) judge(r Rules, f Facts) Outcome {
 		v.Urgent = true
 	default:
 		v.Stages = append(v.Stages, Stage{Name: "would " + f.in(guard.English).verb(action),
-			Title: f.say("%s: would %s now: %s", f.name(), f.verb(action), l.reached),
+			Title: f.would(action, l.reached),
 			Lines: append([]string{f.observed()}, f.costLines()...)})
 	}
 	return Outcome{Verdicts: []Verdict{v}, Next: next}

@@ -178,6 +178,14 @@ func (f Facts) todo(a guard.Action) string {
 	return f.verb(a)
 }
 
+// would is what guard does not do, in observe mode.
+func (f Facts) would(a guard.Action, why string) string {
+	if f.ByHand && a == guard.ActRelease {
+		return f.say("%s: would ask people to end it now: %s", f.name(), why)
+	}
+	return f.say("%s: would %s now: %s", f.name(), f.verb(a), why)
+}
+
 // orNone is what somebody was told, where anybody was.
 func (f Facts) orNone(s string) string {
 	if s == "" {

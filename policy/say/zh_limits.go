@@ -5,12 +5,13 @@ var chineseLimits = map[string]string{
 	"its time ends": "登记到期",
 
 	// Titles.
-	"%s at %s":                            "%s（%s）",
-	"%s since %s":                         "%s（自 %s 起）",
-	"%s (observe mode: guard only tells)": "%s；观察模式，guard 仅通知",
-	"%s, but it is protected":             "%s，但已受保护",
-	"guard will %s it at %s: %s":          "guard 将于 %[2]s %[1]s该资源：%[3]s",
-	"%s: would %s now: %s":                "%s：此刻本应%s：%s",
+	"%s at %s":                               "%s（%s）",
+	"%s since %s":                            "%s（自 %s 起）",
+	"%s (observe mode: guard only tells)":    "%s；观察模式，guard 仅通知",
+	"%s, but it is protected":                "%s，但已受保护",
+	"guard will %s it at %s: %s":             "guard 将于 %[2]s %[1]s该资源：%[3]s",
+	"%s: would %s now: %s":                   "%s：此刻本应%s：%s",
+	"%s: would ask people to end it now: %s": "%s：此刻本应请人工结束该资源：%s",
 	"%s: guard will %s it at %s: the tag that protected it is missing": "%[1]s：guard 将于 %[3]s %[2]s该资源：原有的保护标签已消失",
 	"%s: %s at %s; guard does nothing about it until %s":               "%[1]s：%[2]s（%[3]s）；guard 在 %[4]s 之前不会处理",
 
