@@ -48,8 +48,8 @@ func (v *visit) ask(title, send, about string, fields ...wire.Field) *wire.Form 
 	return &wire.Form{Message: v.click.Message, Offer: v.click.Offer, Key: v.click.Key, Nth: v.click.Nth, Title: title, Send: send, About: about, Fields: fields}
 }
 
-// formOf asks how long; nil where the offer says it.
-func (v *visit) formOf(o guard.Offer, name string) *wire.Form {
+// formOf asks how long, and of what is capped how much; nil where the offer says it.
+func (v *visit) formOf(o guard.Offer, name string, capped bool) *wire.Form {
 	if o.For > 0 || o.Click == guard.ClickAck {
 		return nil
 	}
@@ -60,18 +60,31 @@ func (v *visit) formOf(o guard.Offer, name string) *wire.Form {
 	}
 	by := wire.Field{Name: "by", Label: v.say("For how long"), Hint: v.say("90m, 10h or 2d"), Optional: true, Most: mostShort}
 	until := wire.Field{Name: "until", Label: v.say("Or until when"), Hint: v.say("2026-03-09 18:00, in the zone %s", v.Zone().String()), Optional: true, Most: mostShort}
-	return v.ask(title, title, name, by, until)
+	form := v.ask(title, title, name, by, until)
+	if capped && o.Click == guard.ClickExtend {
+		form.Fields = append(form.Fields, wire.Field{Name: "budget", Label: v.say("Or what it may cost"), Hint: v.say("+500CNY for more, 3000CNY for all of it"), Optional: true, Most: mostShort})
+	}
+	return form
 }
 
-// oneOf is what is wrong where not just one of two fields was filled in.
-func (v *visit) oneOf(by, until string) map[string]string {
-	switch {
-	case by == "" && until == "":
-		return map[string]string{"by": v.say("Say how long, or until when.")}
-	case by != "" && until != "":
-		return map[string]string{"until": v.say("Say how long or until when, not both.")}
+// length is what a form says of how long and how much; the fields that are wrong where it
+// says nothing, or two things at once.
+func (v *visit) length(form *wire.Form) (by, until, budget string, wrong map[string]string) {
+	capped := slices.ContainsFunc(form.Fields, func(f wire.Field) bool { return f.Name == "budget" })
+	by, until = v.field("by"), v.field("until")
+	if capped {
+		budget = v.field("budget")
 	}
-	return nil
+	switch {
+	case by != "" && until != "":
+		wrong = map[string]string{"until": v.say("Say how long or until when, not both.")}
+	case by+until+budget != "":
+	case capped:
+		wrong = map[string]string{"by": v.say("Say how long, until when, or what it may cost.")}
+	default:
+		wrong = map[string]string{"by": v.say("Say how long, or until when.")}
+	}
+	return by, until, budget, wrong
 }
 
 // release asks before it orders one, with what that erases, and orders what was shown:

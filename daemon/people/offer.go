@@ -47,7 +47,7 @@ func (v *visit) clicked(ctx context.Context) wire.ClickAnswer {
 	case !policy.Good(l.facts, o.Click, o.Key):
 		return v.stale(ctx, "changed")
 	}
-	return v.carryOut(ctx, m, o, l.about, once)
+	return v.carryOut(ctx, m, o, l, once)
 }
 
 // seen is what a click is judged by, all read at one moment.
@@ -183,23 +183,23 @@ func (v *visit) stale(ctx context.Context, kind string) wire.ClickAnswer {
 }
 
 // carryOut does what was offered, as whoever clicked, or asks what it still needs.
-func (v *visit) carryOut(ctx context.Context, m guard.Message, o guard.Offer, id guard.ResourceID, once string) wire.ClickAnswer {
+func (v *visit) carryOut(ctx context.Context, m guard.Message, o guard.Offer, l seen, once string) wire.ClickAnswer {
 	api := v.As(v.who, v.click.Channel, v.click.User, once)
-	name := id.String()
+	name := l.about.String()
 	if o.Click == guard.ClickRelease {
 		return v.release(ctx, api, name, once)
 	}
 	if o.Click == guard.ClickRegister {
-		return v.registered(ctx, "", id, once)
+		return v.registered(ctx, "", l.about, once)
 	}
-	form := v.formOf(o, name)
+	form := v.formOf(o, name, l.facts.Lease != nil && l.facts.Lease.Budget.IsSet())
 	if form != nil && v.click.Form == nil {
 		return wire.ClickAnswer{Text: form.About, Ask: form}
 	}
-	ahead, until := span(o.For), ""
+	ahead, until, budget := span(o.For), "", ""
 	if form != nil {
-		ahead, until = v.field("by"), v.field("until")
-		if wrong := v.oneOf(ahead, until); wrong != nil {
+		var wrong map[string]string
+		if ahead, until, budget, wrong = v.length(form); wrong != nil {
 			return wire.ClickAnswer{Text: v.say("Nothing was done yet."), Wrong: wrong}
 		}
 	}
@@ -207,7 +207,7 @@ func (v *visit) carryOut(ctx context.Context, m guard.Message, o guard.Offer, id
 	var err error
 	switch o.Click {
 	case guard.ClickExtend:
-		out, err = api.Extend(ctx, wire.ExtendRequest{ID: name, By: ahead, Until: until})
+		out, err = api.Extend(ctx, wire.ExtendRequest{ID: name, By: ahead, Until: until, Budget: budget})
 	case guard.ClickHold:
 		out, err = api.Hold(ctx, wire.HoldRequest{ID: name, For: ahead, Until: until})
 	case guard.ClickVeto:
@@ -236,10 +236,7 @@ func (v *visit) changed(c guard.Click, out wire.Changed) wire.ClickAnswer {
 	last := out.Changes[len(out.Changes)-1].To
 	switch c {
 	case guard.ClickExtend:
-		if item.ExpiresAt != nil {
-			last = v.stamp(*item.ExpiresAt)
-		}
-		answer.Text = v.say("Done: %s is yours to use until %s now.", v.about, last)
+		answer.Text = v.extended(out)
 	case guard.ClickHold:
 		if item.HeldUntil != nil {
 			last = v.stamp(*item.HeldUntil)
@@ -253,6 +250,20 @@ func (v *visit) changed(c guard.Click, out wire.Changed) wire.ClickAnswer {
 		answer.Text = v.say("Done: you see to %s; until %s nobody else is called for it.", v.about, last)
 	}
 	return answer
+}
+
+// extended says until when something may be used, and what it may cost, where that is new.
+func (v *visit) extended(out wire.Changed) string {
+	var said []string
+	for _, c := range out.Changes {
+		switch {
+		case c.Field == "budget":
+			said = append(said, v.say("Done: %s may cost %s now.", v.about, c.To))
+		case c.Field == "expires_at" && out.Item.ExpiresAt != nil:
+			said = append(said, v.say("Done: %s is yours to use until %s now.", v.about, v.stamp(*out.Item.ExpiresAt)))
+		}
+	}
+	return strings.Join(said, v.say(" "))
 }
 
 // why is the lines of guard why.

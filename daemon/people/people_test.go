@@ -135,25 +135,32 @@ func (s stub) note(verb string, r any) error {
 	return s.d.fails
 }
 
-func (s stub) change(verb string, r any) (wire.Changed, error) {
+func (s stub) change(verb, field string, r any) (wire.Changed, error) {
 	end := s.d.lease.ExpiresAt.Add(2 * time.Hour)
-	return wire.Changed{Changes: []wire.Change{{Field: verb, To: "then"}}, Item: wire.Item{ExpiresAt: &end, HeldUntil: &end}, Notes: []string{"a note"}}, s.note(verb, r)
+	return wire.Changed{Changes: []wire.Change{{Field: field, To: "then"}}, Item: wire.Item{ExpiresAt: &end, HeldUntil: &end}, Notes: []string{"a note"}}, s.note(verb, r)
 }
 
 func (s stub) Extend(_ context.Context, r wire.ExtendRequest) (wire.Changed, error) {
-	return s.change("extend", r)
+	out, err := s.change("extend", "expires_at", r)
+	if r.Budget != "" {
+		out.Changes = append(out.Changes, wire.Change{Field: "budget", To: "2500.00 CNY"})
+	}
+	if r.By == "" && r.Until == "" {
+		out.Changes = out.Changes[1:]
+	}
+	return out, err
 }
 func (s stub) Hold(_ context.Context, r wire.HoldRequest) (wire.Changed, error) {
-	return s.change("hold", r)
+	return s.change("hold", "held_until", r)
 }
 func (s stub) Veto(_ context.Context, r wire.MuteRequest) (wire.Changed, error) {
-	return s.change("veto", r)
+	return s.change("veto", "veto", r)
 }
 func (s stub) Snooze(_ context.Context, r wire.MuteRequest) (wire.Changed, error) {
-	return s.change("snooze", r)
+	return s.change("snooze", "snooze", r)
 }
 func (s stub) Ack(_ context.Context, r wire.MuteRequest) (wire.Changed, error) {
-	return s.change("ack", r)
+	return s.change("ack", "ack", r)
 }
 func (s stub) Register(_ context.Context, r wire.RegisterRequest) (wire.Registered, error) {
 	return wire.Registered{Item: wire.Item{Owner: "ana"}, Erases: []string{"its disk"}}, s.note("register", r)
@@ -328,41 +335,6 @@ func TestFlood(t *testing.T) {
 	if last := r[len(r)-1]; len(r) != 51 || !strings.HasPrefix(last.Data["before"], "955 more") {
 		t.Errorf("%d, %+v", len(r), last)
 	}
-}
-
-// Where an offer does not say how long, whoever clicks is asked, told what is wrong with
-// what they typed, and what it came to.
-func TestExtendForm(t *testing.T) {
-	d := newDesk(t)
-	m := d.message("slack|card|x")
-	c := d.click("U1", m, guard.ClickExtend)
-	c.Nth = 2
-	a := d.handle(c)
-	if a.Ask == nil || a.Ask.Message != m.ID || a.Ask.Offer != "extend" || a.Ask.Key != c.Key || a.Ask.Nth != 2 || len(a.Ask.Fields) != 2 {
-		t.Fatalf("%+v", a.Ask)
-	}
-	c.Form = map[string]string{}
-	if a = d.handle(c); a.Wrong["by"] == "" {
-		t.Errorf("%+v", a)
-	}
-	c.Form = map[string]string{"by": "2h", "until": "tomorrow"}
-	if a = d.handle(c); a.Wrong["until"] == "" {
-		t.Errorf("%+v", a)
-	}
-	d.must(a, false, "Nothing was done yet")
-	d.fails = &wire.Error{Kind: wire.KindInvalid, Message: `by: "soon" is not a duration: write 90s`, Hint: "Or so."}
-	c.Form = map[string]string{"by": "soon"}
-	if a = d.handle(c); a.Done || a.Wrong["by"] != `By: "soon" is not a duration: write 90s. Or so.` {
-		t.Errorf("%+v", a)
-	}
-	// What no field can mend closes the form.
-	d.fails = &wire.Error{Kind: wire.KindRefused, Message: "cannot extend lab/i-1: its ceiling is reached"}
-	if a = d.handle(c); a.Done || a.Wrong != nil || !strings.Contains(a.Text, "Nothing was done: Cannot extend lab/i-1: its ceiling is reached") {
-		t.Errorf("%+v", a)
-	}
-	d.fails, d.asked = nil, nil
-	c.Form = map[string]string{"by": " 3h ", "until": ""}
-	d.must(d.handle(c), true, "Done", "ana(slack U1) extend {ID:lab/i-1 By:3h Until: Budget:}")
 }
 
 // A release is asked about once more, with what it erases, and ends what was shown only.

@@ -24,6 +24,7 @@ var chinesePeople = map[string]string{
 
 	// What was done.
 	"Done: %s is yours to use until %s now.":                                       "已完成：%s 现可使用至 %s。",
+	"Done: %s may cost %s now.":                                                    "已完成：%s 的预算上限现为 %s。",
 	"Done: %s is held until %s; a ceiling does not wait for that.":                 "已完成：%s 暂缓至 %s；管理员上限不受此影响。",
 	"Done: what was coming for %s does not come before %s; a ceiling does.":        "已完成：对 %s 的动作在 %s 之前不会执行；管理员上限除外。",
 	"Done: until %[2]s only what is urgent is told about %[1]s.":                   "已完成：%[2]s 之前只告知 %[1]s 的紧急情况。",
@@ -38,6 +39,9 @@ var chinesePeople = map[string]string{
 	"For how long": "多久", "90m, 10h or 2d": "90m、10h 或 2d", "Or until when": "或直到何时",
 	"2026-03-09 18:00, in the zone %s":                     "2026-03-09 18:00，时区 %s",
 	"Say how long, or until when.":                         "请填写多久，或直到何时。",
+	"Or what it may cost":                                  "或预算上限",
+	"+500CNY for more, 3000CNY for all of it":              "+500CNY 为追加，3000CNY 为总额",
+	"Say how long, until when, or what it may cost.":       "请填写多久、直到何时，或预算上限。",
 	"Say how long or until when, not both.":                "多久与直到何时只填一项。",
 	"%s is released now.":                                  "即将释放 %s。",
 	"That erases %s.":                                      "将清除 %s。",

@@ -10,7 +10,7 @@ var chineseWords = map[string]string{
 	"less than a minute": "不到 1 分钟", "an admin": "管理员", "the account": "整个账号",
 
 	"ask people to end": "请人工结束",
-	"stop": "停止", "release": "释放", "released": "已释放", "cap": "预算上限", "ceiling": "管理员上限",
+	"stop":              "停止", "release": "释放", "released": "已释放", "cap": "预算上限", "ceiling": "管理员上限",
 
 	"Purpose: %s. Owner: %s.": "用途：%s。负责人：%s。", "%s Registered at %s.": "%s登记于 %s。", "Age: %s.": "已存在 %s。",
 
