@@ -120,18 +120,34 @@ func (o *offering) coming() bool {
 	return true
 }
 
-// extend offers a later end, where that puts off what is coming: it does not put off a cap.
+// extend offers a later end, or a higher cap, where that puts off what is coming.
 func (o *offering) extend() {
 	end := o.f.Lease.ExpiresAt
-	if end.IsZero() || o.by != guard.CauseExpiry {
-		return
-	}
-	if o.below(latest(end, o.f.At).Add(offeredFor)) {
-		o.add(guard.ClickExtend, offeredFor)
-	}
-	if o.below(latest(end, o.f.At).Add(time.Minute)) {
+	switch {
+	case o.by == guard.CauseBudget && o.raisable():
 		o.add(guard.ClickExtend, 0)
+	case o.by == guard.CauseExpiry && !end.IsZero():
+		if o.below(latest(end, o.f.At).Add(offeredFor)) {
+			o.add(guard.ClickExtend, offeredFor)
+		}
+		if o.below(latest(end, o.f.At).Add(time.Minute)) {
+			o.add(guard.ClickExtend, 0)
+		}
 	}
+}
+
+// raisable reports whether what is leased may have a higher cap, by its ceilings.
+func (o *offering) raisable() bool {
+	budget := o.f.Lease.Budget
+	if !budget.IsSet() {
+		return false
+	}
+	most, ok, configured := o.r.MoneyCeiling(budget.Currency())
+	if !ok {
+		return !configured
+	}
+	n, err := budget.Cmp(most)
+	return err == nil && n < 0
 }
 
 // below reports whether what is leased may last until a time, by its ceilings.

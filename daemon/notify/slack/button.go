@@ -115,13 +115,15 @@ func (v view) command(m guard.Message, id string) string {
 	return "guard show " + id
 }
 
-// commandOf is what to type in place of a click; "" where that ends something, or there
-// is no such command.
+// commandOf is what to type in place of a click; "" where that ends something, there is no
+// such command, or the click asks what to extend, and by how much.
 func commandOf(o guard.Offer, id string) string {
 	verb := "guard " + string(o.Click) + " " + id
 	switch o.Click {
 	case guard.ClickExtend:
-		return verb + " --by " + lasting(o.For)
+		if o.For > 0 {
+			return verb + " --by " + lasting(o.For)
+		}
 	case guard.ClickHold, guard.ClickVeto, guard.ClickSnooze:
 		return verb + " --for " + lasting(o.For)
 	case guard.ClickWhy, guard.ClickAck:

@@ -161,6 +161,10 @@ func TestOffers(t *testing.T) {
 	if got, want := v.context(m), "lab/i-1 · guard ack lab/i-1"; got != want {
 		t.Errorf("the last line is %q, want %q", got, want)
 	}
+	m.Offers = []guard.Offer{offer(guard.ClickExtend, 0), offer(guard.ClickHold, 2*time.Hour)} // at a cap more time is no help
+	if got, want := v.context(m), "lab/i-1 · guard hold lab/i-1 --for 2h"; got != want {
+		t.Errorf("the last line is %q, want %q", got, want)
+	}
 }
 
 // TestWordsAreWhole: whatever the nouns can be has words, in each language.
