@@ -43,6 +43,15 @@ func Offers(r Rules, f Facts, open []guard.Rule) []guard.Offer {
 	return o.out
 }
 
+// OffersAt are those of a subject's offers that its message of a stage makes. What is over
+// wants nothing of anybody: it can only be asked about.
+func OffersAt(stage string, offers []guard.Offer) []guard.Offer {
+	if stage != StageOver {
+		return offers
+	}
+	return slices.DeleteFunc(slices.Clone(offers), func(o guard.Offer) bool { return o.Click != guard.ClickWhy })
+}
+
 // Good reports whether an offer of a click still counts, as far as its state goes: nothing
 // that the click would change has changed since the key was made. It goes by f.At, and by
 // the resource, the lease, the release and the mutes alone.

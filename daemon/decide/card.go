@@ -55,7 +55,7 @@ func (l *Loop) after(f policy.Facts, open []guard.Finding, c change) present {
 func (l *Loop) dress(m guard.Message, p present, stage string) guard.Message {
 	m.Mentions, m.Waits = policy.Mentions(p.Facts, m, stage), policy.Waits(l.Rules, p.Facts, m, stage)
 	if p.card != nil && m.Thread != "" {
-		m.Card, m.Offers = p.card, p.offers
+		m.Card, m.Offers = p.card, policy.OffersAt(stage, p.offers)
 	}
 	return m
 }

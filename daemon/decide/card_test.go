@@ -57,6 +57,20 @@ func offered(m guard.Message) string {
 	return strings.Join(out, " ")
 }
 
+// TestOverOffersNothing: the message that something is over offers nothing that it is not
+// about, whatever else may be done then.
+func TestOverOffersNothing(t *testing.T) {
+	w := newWorld(t, guard.Enforce)
+	w.instance("i-1")
+	w.to(20 * time.Minute)
+	w.lease("i-1", 10*time.Hour)
+	w.to(21 * time.Minute)
+	said := w.said()
+	if m := said[len(said)-1]; !strings.HasPrefix(m.Title, "Over: ") || m.Card == nil || offered(m) != "why" {
+		t.Errorf("%q offers %s", m.Title, offered(m))
+	}
+}
+
 // TestMessagesCarryTheirCard: beside its text a message has how its instance does once it is
 // told, what may be done by a click, and whom it wants something of.
 func TestMessagesCarryTheirCard(t *testing.T) {
