@@ -50,6 +50,23 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
+// TestOwnerIsOneWord: whose a thing is has one word, wherever it stands.
+func TestOwnerIsOneWord(t *testing.T) {
+	asks := regexp.MustCompile(`(?i)(^|[^-])\bowner\b|^whose\b`)
+	n := 0
+	for english, other := range chinese {
+		if !asks.MatchString(english) {
+			continue
+		}
+		if n++; !strings.Contains(other, "负责人") {
+			t.Errorf("%q is %q", english, other)
+		}
+	}
+	if n < 3 {
+		t.Errorf("only %d texts name an owner: the search is blind", n)
+	}
+}
+
 // ofTable reports a word that is said by a name: a rule's, a day's, a month's.
 func ofTable(src sources, word string) bool {
 	_, day := time.Parse("Mon", word)

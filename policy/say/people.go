@@ -69,7 +69,7 @@ var chinesePeople = map[string]string{
 	"Nothing that lives is registered to you (%s).":                                  "没有登记给你（%s）的在用机器。",
 	"guard knows of no machine that lives.":                                          "guard 没有发现在用的机器。",
 	"%d machines; what ends first comes first.":                                      "共 %d 台机器，先到期的在前。",
-	"MACHINE": "机器", "PURPOSE": "用途", "OWNER": "归属", "STATE": "状态", "AN HOUR": "每小时", "SPENT": "已花费", "ENDS": "结束",
+	"MACHINE": "机器", "PURPOSE": "用途", "OWNER": "负责人", "STATE": "状态", "AN HOUR": "每小时", "SPENT": "已花费", "ENDS": "结束",
 	"nobody":                  "无人",
 	"guard acts nowhere: %s.": "guard 当前不执行任何操作：%s。",
 	"and %d more: guard ls":   "还有 %d 台：guard ls",

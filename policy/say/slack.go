@@ -15,7 +15,7 @@ var chineseSlack = map[string]string{
 	"%[1]s (%[2]s)": "%[1]s（%[2]s）", "in %s": "%s后", "%s ago": "%s前", "now": "现在",
 
 	// The card: its fields.
-	"What: %s": "资源：%s", "Whose: %s": "归属：%s", "Purpose: %s": "用途：%s", "So far: %s": "已花费：%s", "Per hour: %s": "每小时：%s",
+	"What: %s": "资源：%s", "Whose: %s": "负责人：%s", "Purpose: %s": "用途：%s", "So far: %s": "已花费：%s", "Per hour: %s": "每小时：%s",
 	"Next: %s": "接下来：%s", "On hold until %s": "暂缓至 %s", "Snoozed until %s": "静音至 %s", "Open: %s": "未解决：%s",
 	"team %s": "团队 %s", "spot": "竞价", "unknown": "未知", "state unknown": "状态未知", "%s of %s": "%s，上限 %s", "unknown, of %s": "未知，上限 %s",
 	"nobody has registered it": "无人登记", "not told": "未填写",
