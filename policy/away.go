@@ -18,8 +18,7 @@ const (
 	GapAsleep   Gap = "asleep"   // its machine slept, or the process was frozen
 )
 
-// Away is a time in which guard was not there, and what it missed. Its lists are names as
-// people know things.
+// Away is a time in which guard was not there.
 type Away struct {
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until"`
@@ -29,12 +28,12 @@ type Away struct {
 // Missed is what happened while guard was away, as far as one full look tells.
 type Missed struct {
 	Away
-	Expired []string // leases whose time was up
-	Over    []string // leases that passed their cap
-	Gone    []string // what ended, not by guard
-	New     []string // instances that were not there before
+	Expired []Thing // leases whose time was up
+	Over    []Thing // leases that passed their cap
+	Gone    []Thing // what ended, not by guard
+	New     []Thing // instances that were not there before
 	// Overdue are releases that were due meanwhile: each gets fresh notice first.
-	Overdue []string
+	Overdue []Thing
 	// Unread are accounts that could not be read since: what they hide is not in here.
 	Unread []string
 }
@@ -57,8 +56,8 @@ func (m Missed) Message(at time.Time, zone *time.Location, lang guard.Lang) guar
 	}
 	nothing := true
 	for _, x := range []struct {
-		text  string
-		names []string
+		text   string
+		things []Thing
 	}{
 		{"Due meanwhile, and getting fresh notice first: %s.", m.Overdue},
 		{"Passed its cap: %s.", m.Over},
@@ -66,9 +65,9 @@ func (m Missed) Message(at time.Time, zone *time.Location, lang guard.Lang) guar
 		{"New: %s.", m.New},
 		{"Ended meanwhile, not by guard: %s.", m.Gone},
 	} {
-		if len(x.names) > 0 {
+		if len(x.things) > 0 {
 			nothing = false
-			add(x.text, say.List(lang, names(x.names), digestMost))
+			add(x.text, say.List(lang, things(lang, x.things), digestMost))
 		}
 	}
 	if len(m.Unread) > 0 {

@@ -24,7 +24,7 @@ type Digest struct {
 	// less than the truth.
 	Spent    []DigestSpend
 	Total    []guard.Money
-	Unpriced []string
+	Unpriced []Thing
 	Open     []DigestFinding
 	// Ends is what has a limit between At and the end of At's day.
 	Ends  []DigestEnd
@@ -45,7 +45,7 @@ type DigestSpend struct {
 // DigestFinding is one open finding.
 type DigestFinding struct {
 	Rule   guard.Rule
-	Name   string // what it is about, as people know it
+	About  Thing
 	Owner  string
 	Since  time.Time
 	Wastes guard.Money // per hour; unset: not known, or no money
@@ -53,7 +53,7 @@ type DigestFinding struct {
 
 // DigestEnd is a limit that comes today.
 type DigestEnd struct {
-	Name  string
+	About Thing
 	Owner string
 	At    time.Time
 	By    guard.DeadlineReason
@@ -63,7 +63,7 @@ type DigestEnd struct {
 
 // DigestEnded is what guard has released or stopped in the day.
 type DigestEnded struct {
-	Name   string
+	About  Thing
 	Cause  guard.Cause
 	Action guard.Action
 	At     time.Time
@@ -240,7 +240,7 @@ func (w digestWriter) teams() []string {
 	}
 	out = w.bounded(out)
 	if n := len(w.Unpriced); n > 0 {
-		unpriced := slices.Sorted(slices.Values(names(w.Unpriced)))
+		unpriced := slices.Sorted(slices.Values(things(w.lang, w.Unpriced)))
 		out = append(out, w.say("Not in these sums, for nobody knows their price: %s.", say.List(w.lang, unpriced, min(5, w.most))))
 	}
 	return out
@@ -271,11 +271,12 @@ func names(ss []string) []string {
 }
 
 // whose is a thing and whose it is.
-func (w digestWriter) whose(what, owner string) string {
+func (w digestWriter) whose(what Thing, owner string) string {
+	called := name(what.In(w.lang))
 	if owner == "" {
-		return name(what)
+		return called
 	}
-	return w.say("%s, of %s", name(what), name(owner))
+	return w.say("%s, of %s", called, name(owner))
 }
 
 // open is what is wrong now, the dearest first.
@@ -289,13 +290,13 @@ func (w digestWriter) open() []string {
 	}
 	found := slices.Clone(w.Open)
 	slices.SortStableFunc(found, func(a, b DigestFinding) int {
-		return cmp.Or(w.dearer([]guard.Money{a.Wastes}, []guard.Money{b.Wastes}), a.Since.Compare(b.Since), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Rule, b.Rule))
+		return cmp.Or(w.dearer([]guard.Money{a.Wastes}, []guard.Money{b.Wastes}), a.Since.Compare(b.Since), a.About.Compare(b.About), cmp.Compare(a.Rule, b.Rule))
 	})
 	var lines []string
 	for _, f := range found {
 		about := say.Rule(w.lang, f.Rule)
-		if f.Name != "" {
-			about += " " + w.whose(f.Name, f.Owner)
+		if f.About.ID != "" {
+			about += " " + w.whose(f.About, f.Owner)
 		}
 		if f.Wastes.IsPositive() {
 			about = w.say("%s: %s per hour", about, f.Wastes.Round())
@@ -315,7 +316,7 @@ func (w digestWriter) ends() []string {
 		return nil
 	}
 	ends := slices.Clone(w.Ends)
-	slices.SortStableFunc(ends, func(a, b DigestEnd) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Name, b.Name)) })
+	slices.SortStableFunc(ends, func(a, b DigestEnd) int { return cmp.Or(a.At.Compare(b.At), a.About.Compare(b.About)) })
 	var lines []string
 	for _, e := range ends {
 		does := w.say("guard only tells")
@@ -325,7 +326,7 @@ func (w digestWriter) ends() []string {
 		case guard.ActStop:
 			does = w.say("guard stops it")
 		}
-		lines = append(lines, w.say("- %s %s: %s, %s", w.clock(e.At), w.whose(e.Name, e.Owner), w.say(limitWord(e.By)), does))
+		lines = append(lines, w.say("- %s %s: %s, %s", w.clock(e.At), w.whose(e.About, e.Owner), w.say(limitWord(e.By)), does))
 	}
 	return append([]string{w.say("Ends today: %d", len(ends))}, w.bounded(lines)...)
 }
@@ -362,14 +363,14 @@ func (w digestWriter) ended() []string {
 	}
 	ended := slices.Clone(w.Ended)
 	slices.SortStableFunc(ended, func(a, b DigestEnded) int {
-		return cmp.Or(w.dearer(a.Less, b.Less), a.At.Compare(b.At), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(w.dearer(a.Less, b.Less), a.At.Compare(b.At), a.About.Compare(b.About))
 	})
 	var saved group
 	var lines []string
 	for _, e := range ended {
-		line := w.say("- %s: released %s (%s)", name(e.Name), w.clock(e.At), w.say(causeWord(e.Cause)))
+		line := w.say("- %s: released %s (%s)", name(e.About.In(w.lang)), w.clock(e.At), w.say(causeWord(e.Cause)))
 		if e.Action == guard.ActStop {
-			line = w.say("- %s: stopped %s (%s)", name(e.Name), w.clock(e.At), w.say(causeWord(e.Cause)))
+			line = w.say("- %s: stopped %s (%s)", name(e.About.In(w.lang)), w.clock(e.At), w.say(causeWord(e.Cause)))
 		}
 		less := positive(e.Less)
 		if len(less) == 0 {

@@ -102,30 +102,30 @@ func TestDigestGolden(t *testing.T) {
 	}
 	full.Total = money("100 CNY", "135.70 USD")
 	full.Open = []policy.DigestFinding{
-		{Rule: guard.RuleIdleEmpty, Name: "lab/i-1 (lora 70b)", Owner: "ana", Since: full.At.Add(-2 * time.Hour), Wastes: guard.MustMoney("3 USD")},
-		{Rule: guard.RuleUnregistered, Name: "lab/i-7", Since: full.At.Add(-30 * time.Hour), Wastes: guard.MustMoney("12.5 USD")},
-		{Rule: guard.RuleSignalsLost, Name: "lab/i-2 (eval)", Owner: "bo", Since: full.At.Add(-3 * time.Hour)},
-		{Rule: guard.RuleOrphanVolume, Name: "lab/vol-9", Owner: "ana", Since: full.At.Add(-50 * time.Hour), Wastes: guard.MustMoney("0.02 USD")},
+		{Rule: guard.RuleIdleEmpty, About: policy.Thing{ID: "lab/i-1", What: "lora 70b"}, Owner: "ana", Since: full.At.Add(-2 * time.Hour), Wastes: guard.MustMoney("3 USD")},
+		{Rule: guard.RuleUnregistered, About: policy.Thing{ID: "lab/i-7"}, Since: full.At.Add(-30 * time.Hour), Wastes: guard.MustMoney("12.5 USD")},
+		{Rule: guard.RuleSignalsLost, About: policy.Thing{ID: "lab/i-2", What: "eval"}, Owner: "bo", Since: full.At.Add(-3 * time.Hour)},
+		{Rule: guard.RuleOrphanVolume, About: policy.Thing{ID: "lab/vol-9"}, Owner: "ana", Since: full.At.Add(-50 * time.Hour), Wastes: guard.MustMoney("0.02 USD")},
 	}
 	full.Ends = []policy.DigestEnd{
-		{Name: "lab/i-2 (eval)", Owner: "bo", At: full.At.Add(9 * time.Hour), By: guard.DeadlineBudget, Does: guard.ActStop},
-		{Name: "lab/i-1 (lora 70b)", Owner: "ana", At: full.At.Add(5 * time.Hour), By: guard.DeadlineExpiry, Does: guard.ActRelease},
-		{Name: "lab/i-4 (notebook)", Owner: "eve", At: full.At.Add(6 * time.Hour), By: guard.DeadlineCeiling, Does: guard.ActAlert},
+		{About: policy.Thing{ID: "lab/i-2", What: "eval"}, Owner: "bo", At: full.At.Add(9 * time.Hour), By: guard.DeadlineBudget, Does: guard.ActStop},
+		{About: policy.Thing{ID: "lab/i-1", What: "lora 70b"}, Owner: "ana", At: full.At.Add(5 * time.Hour), By: guard.DeadlineExpiry, Does: guard.ActRelease},
+		{About: policy.Thing{ID: "lab/i-4", What: "notebook"}, Owner: "eve", At: full.At.Add(6 * time.Hour), By: guard.DeadlineCeiling, Does: guard.ActAlert},
 	}
 	full.Ended = []policy.DigestEnded{
-		{Name: "lab/i-3 (batch)", Cause: guard.CauseExpiry, Action: guard.ActRelease, At: full.At.Add(-11 * time.Hour), Less: money("2 USD")},
-		{Name: "lab/i-5", Cause: guard.CausePerson, Action: guard.ActRelease, At: full.At.Add(-14 * time.Hour)},
-		{Name: "lab/i-6 (dev)", Cause: guard.CauseIdle, Action: guard.ActStop, At: full.At.Add(-20 * time.Hour), Less: money("7.25 CNY")},
+		{About: policy.Thing{ID: "lab/i-3", What: "batch"}, Cause: guard.CauseExpiry, Action: guard.ActRelease, At: full.At.Add(-11 * time.Hour), Less: money("2 USD")},
+		{About: policy.Thing{ID: "lab/i-5"}, Cause: guard.CausePerson, Action: guard.ActRelease, At: full.At.Add(-14 * time.Hour)},
+		{About: policy.Thing{ID: "lab/i-6", What: "dev"}, Cause: guard.CauseIdle, Action: guard.ActStop, At: full.At.Add(-20 * time.Hour), Less: money("7.25 CNY")},
 	}
 	full.Alive = &policy.DigestAlive{Version: "1.2.0", Started: full.At.Add(-9 * 24 * time.Hour), Polls: 12960, Releases: 14, Messages: 61,
 		Accounts: []policy.DigestAccount{{Name: "lab", Complete: full.At.Add(-time.Minute)}, {Name: "pods"}}}
 
 	unknown := day(t)
-	unknown.Unpriced = []string{"lab/i-9", "lab/i-8 (what is it)"}
+	unknown.Unpriced = []policy.Thing{{ID: "lab/i-9"}, {ID: "lab/i-8", What: "what is it"}}
 
 	atLeast := day(t)
 	atLeast.Spent = []policy.DigestSpend{{Team: "nlp", Purpose: "lora", Amounts: money("3 USD")}}
-	atLeast.Total, atLeast.Unpriced = money("3 USD"), []string{"lab/i-9"}
+	atLeast.Total, atLeast.Unpriced = money("3 USD"), []policy.Thing{{ID: "lab/i-9"}}
 
 	together := full
 	together.Exchange = guard.Exchange{Base: "CNY", Rates: map[string]*big.Rat{"USD": big.NewRat(712, 100)}}
@@ -147,10 +147,10 @@ func TestDigestIsBounded(t *testing.T) {
 			m := guard.MustMoney(fmt.Sprintf("%d.%02d USD", rapid.IntRange(0, 1e9).Draw(t, "amount"), rapid.IntRange(0, 99).Draw(t, "cents")))
 			d.Spent = append(d.Spent, policy.DigestSpend{Team: text.Draw(t, "team"), Purpose: name, Amounts: []guard.Money{m}})
 			d.Total = []guard.Money{guard.MustMoney("1 USD")}
-			d.Open = append(d.Open, policy.DigestFinding{Rule: guard.RuleIdleEmpty, Name: name, Owner: owner, Since: zero, Wastes: m})
-			d.Ends = append(d.Ends, policy.DigestEnd{Name: name, Owner: owner, At: zero.Add(time.Hour), By: guard.DeadlineExpiry, Does: guard.ActRelease})
-			d.Ended = append(d.Ended, policy.DigestEnded{Name: name, Cause: guard.CauseExpiry, Action: guard.ActRelease, At: zero, Less: []guard.Money{m}})
-			d.Unpriced = append(d.Unpriced, name)
+			d.Open = append(d.Open, policy.DigestFinding{Rule: guard.RuleIdleEmpty, About: policy.Thing{ID: name}, Owner: owner, Since: zero, Wastes: m})
+			d.Ends = append(d.Ends, policy.DigestEnd{About: policy.Thing{ID: name}, Owner: owner, At: zero.Add(time.Hour), By: guard.DeadlineExpiry, Does: guard.ActRelease})
+			d.Ended = append(d.Ended, policy.DigestEnded{About: policy.Thing{ID: name}, Cause: guard.CauseExpiry, Action: guard.ActRelease, At: zero, Less: []guard.Money{m}})
+			d.Unpriced = append(d.Unpriced, policy.Thing{ID: "lab/i-1", What: name})
 		}
 		for _, lang := range guard.Langs {
 			m := d.Message(lang)
@@ -231,11 +231,11 @@ func TestAwayGolden(t *testing.T) {
 		return policy.Away{From: zero, Until: zero.Add(3*time.Hour + 20*time.Second), Why: why}
 	}
 	for name, m := range map[string]policy.Missed{
-		"crashed": {Away: away(policy.GapCrashed), Expired: []string{"lab/i-1 (lora)"}, Over: []string{"lab/i-2 (eval)"}, Gone: []string{"lab/i-3 (dev)"},
-			New: []string{"lab/i-4", "lab/i-5"}, Overdue: []string{"lab/i-6 (batch)"}, Unread: []string{"pods"}},
+		"crashed": {Away: away(policy.GapCrashed), Expired: []policy.Thing{{ID: "lab/i-1", What: "lora"}}, Over: []policy.Thing{{ID: "lab/i-2", What: "eval"}}, Gone: []policy.Thing{{ID: "lab/i-3", What: "dev"}},
+			New: []policy.Thing{{ID: "lab/i-4"}, {ID: "lab/i-5"}}, Overdue: []policy.Thing{{ID: "lab/i-6", What: "batch"}}, Unread: []string{"pods"}},
 		"stopped":  {Away: away(policy.GapStopped)},
 		"rebooted": {Away: away(policy.GapRebooted), Unread: []string{"pods"}},
-		"asleep":   {Away: away(policy.GapAsleep), New: []string{"lab/i-4"}},
+		"asleep":   {Away: away(policy.GapAsleep), New: []policy.Thing{{ID: "lab/i-4"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			golden(t, "away-"+name, func(lang guard.Lang) guard.Message { return m.Message(zero.Add(4*time.Hour), zone, lang) })

@@ -173,7 +173,7 @@ func (l *Away) tell(ctx context.Context, at guard.Instant, away policy.Away) err
 // miss reads what happened meanwhile.
 func miss(v *store.View, m *policy.Missed) error {
 	during := func(t time.Time) bool { return t.After(m.From) && !t.After(m.Until) }
-	names, waiting := map[string]string{}, map[string]bool{}
+	things, waiting := map[string]policy.Thing{}, map[string]bool{}
 	for r, err := range v.Releases.All("") {
 		if err != nil {
 			return err
@@ -184,12 +184,12 @@ func miss(v *store.View, m *policy.Missed) error {
 		if err != nil {
 			return err
 		}
-		key, name := l.Resource.Key(), named(l.Resource.String(), l.Purpose)
-		if names[key] == "" || l.Status.Open() {
-			names[key] = name
+		key, thing := l.Resource.Key(), policy.Thing{ID: l.Resource.String(), What: l.Purpose}
+		if _, ok := things[key]; !ok || l.Status.Open() {
+			things[key] = thing
 		}
 		if l.Status == guard.LeaseGone && during(l.EndedAt) {
-			m.Gone = append(m.Gone, name)
+			m.Gone = append(m.Gone, thing)
 		}
 		if !l.Status.Open() || l.Status == guard.LeaseExpected {
 			continue
@@ -202,11 +202,11 @@ func miss(v *store.View, m *policy.Missed) error {
 		expired, over := during(l.ExpiresAt), ok && during(d.Limit)
 		switch {
 		case (expired || over) && waiting[key]:
-			m.Overdue = append(m.Overdue, name)
+			m.Overdue = append(m.Overdue, thing)
 		case over:
-			m.Over = append(m.Over, name)
+			m.Over = append(m.Over, thing)
 		case expired:
-			m.Expired = append(m.Expired, name)
+			m.Expired = append(m.Expired, thing)
 		}
 	}
 	for o, err := range v.Observed.All("") {
@@ -214,15 +214,15 @@ func miss(v *store.View, m *policy.Missed) error {
 			return err
 		}
 		if id := o.Resource.ID; id.Kind == guard.Instance && o.Live() && !o.FirstSeen.Before(m.Until) {
-			name := names[id.Key()]
-			if name == "" {
-				name = named(id.String(), o.Resource.Name)
+			thing, ok := things[id.Key()]
+			if !ok {
+				thing = policy.Thing{ID: id.String(), What: o.Resource.Name}
 			}
-			m.New = append(m.New, name)
+			m.New = append(m.New, thing)
 		}
 	}
-	for _, list := range [][]string{m.Expired, m.Over, m.Gone, m.New, m.Overdue} {
-		slices.Sort(list)
+	for _, list := range [][]policy.Thing{m.Expired, m.Over, m.Gone, m.New, m.Overdue} {
+		slices.SortFunc(list, policy.Thing.Compare)
 	}
 	return nil
 }

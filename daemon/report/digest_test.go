@@ -316,7 +316,7 @@ func TestWhatAReleaseSaves(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, e := range d.Ended {
-		got[e.Name] = fmt.Sprint(e.Less)
+		got[e.About.In(guard.English)] = fmt.Sprint(e.Less)
 	}
 	want := map[string]string{"lab/gone": "[3.00 USD]", "lab/stopped": "[2.50 USD]", "lab/unpriced": "[]", "lab/unknown after": "[]"}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
@@ -355,7 +355,7 @@ func TestWhatEndsToday(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, e := range d.Ends {
-		got[e.Name] = fmt.Sprintf("%s: %s", e.By, e.Does)
+		got[e.About.In(guard.English)] = fmt.Sprintf("%s: %s", e.By, e.Does)
 	}
 	want := map[string]string{"lab/a (p)": "expiry: release", "lab/d (p)": "budget: release", "lab/p (p)": "expiry: alert"}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
@@ -367,7 +367,7 @@ func TestWhatEndsToday(t *testing.T) {
 	}
 	for _, e := range d.Ends {
 		if e.Does != guard.ActAlert {
-			t.Errorf("in observe mode guard is said to %s %s", e.Does, e.Name)
+			t.Errorf("in observe mode guard is said to %s %s", e.Does, e.About.In(guard.English))
 		}
 	}
 }

@@ -64,7 +64,9 @@ func (g *gathering) people() error {
 	return nil
 }
 
-func (g *gathering) name(id guard.ResourceID) string { return named(id.String(), g.names[id.Key()]) }
+func (g *gathering) thing(id guard.ResourceID) policy.Thing {
+	return policy.Thing{ID: id.String(), What: g.names[id.Key()]}
+}
 
 // purse is whose money is added up together.
 type purse struct {
@@ -106,7 +108,7 @@ func (g *gathering) money() error {
 	total := all.Total()
 	g.Total = total.Known
 	for _, p := range total.Unknown {
-		g.Unpriced = append(g.Unpriced, g.name(p.Resource))
+		g.Unpriced = append(g.Unpriced, g.thing(p.Resource))
 	}
 	for p, s := range sums {
 		g.Spent = append(g.Spent, policy.DigestSpend{Team: p.team, Purpose: p.purpose, Unregistered: p.unregistered, Amounts: s.Total().Known})
@@ -138,9 +140,9 @@ func (g *gathering) findings() error {
 		if err != nil {
 			return err
 		}
-		out := policy.DigestFinding{Rule: f.Rule, Name: f.Subject, Since: f.Since, Wastes: f.Wastes, Owner: g.leases[f.Lease].Owner}
+		out := policy.DigestFinding{Rule: f.Rule, About: policy.Thing{ID: f.Subject}, Since: f.Since, Wastes: f.Wastes, Owner: g.leases[f.Lease].Owner}
 		if !f.Resource.IsZero() {
-			out.Name = g.name(f.Resource)
+			out.About = g.thing(f.Resource)
 		}
 		if out.Since.IsZero() {
 			out.Since = f.Opened
@@ -160,7 +162,7 @@ func (g *gathering) limits() error {
 		if err != nil {
 			return err
 		}
-		end := policy.DigestEnd{Name: named(l.Resource.String(), l.Purpose), Owner: l.Owner, At: l.ExpiresAt, By: guard.DeadlineExpiry, Does: l.OnLimit}
+		end := policy.DigestEnd{About: policy.Thing{ID: l.Resource.String(), What: l.Purpose}, Owner: l.Owner, At: l.ExpiresAt, By: guard.DeadlineExpiry, Does: l.OnLimit}
 		for _, reason := range []guard.DeadlineReason{guard.DeadlineBudget, guard.DeadlineCeiling} {
 			d, ok := plan.Deadline(reason)
 			if ok && (end.At.IsZero() || d.Limit.Before(end.At)) {
@@ -193,7 +195,7 @@ func (g *gathering) releases() error {
 		if err != nil {
 			return err
 		}
-		g.Ended = append(g.Ended, policy.DigestEnded{Name: g.name(r.Target), Cause: r.Cause, Action: r.Action, At: r.EndedAt, Less: less})
+		g.Ended = append(g.Ended, policy.DigestEnded{About: g.thing(r.Target), Cause: r.Cause, Action: r.Action, At: r.EndedAt, Less: less})
 	}
 	return nil
 }

@@ -100,11 +100,3 @@ func past(t, now time.Time) time.Time {
 	}
 	return t
 }
-
-// named is a thing as people know it: ACCOUNT/ID and what it is for.
-func named(id, what string) string {
-	if what == "" {
-		return id
-	}
-	return id + " (" + what + ")"
-}
