@@ -117,7 +117,7 @@ func (v *visit) release(ctx context.Context, api Verbs, name, once string) wire.
 
 // costs says what a release ends.
 func (v *visit) costs(name string, o wire.ReleaseOutcome) string {
-	text := v.say("%s is released now.", named(name, o.Name))
+	text := v.say("%s is released now.", policy.Thing{ID: name, What: o.Name}.In(v.lang))
 	if len(o.Erases) > 0 {
 		text += " " + v.say("That erases %s.", strings.Join(o.Erases, ", "))
 	}
@@ -125,13 +125,6 @@ func (v *visit) costs(name string, o wire.ReleaseOutcome) string {
 		text += " " + v.say("What stays, and goes on billing: %s.", strings.Join(o.Survives, ", "))
 	}
 	return text
-}
-
-func named(id, name string) string {
-	if name == "" {
-		return id
-	}
-	return id + " (" + name + ")"
 }
 
 // registered asks for what a registration needs, and registers what was sent: a thing

@@ -353,6 +353,10 @@ func TestRelease(t *testing.T) {
 	d.plan = "plan-1"
 	d.must(d.handle(c), true, "lab/i-1 is released now", "ana(slack U1) release {IDs:[lab/i-1] All:false Match:map[] Reason: DryRun:true ConfirmGone:false Plan: Goes:[]}",
 		"ana(slack U1) release {IDs:[lab/i-1] All:false Match:map[] Reason: DryRun:false ConfirmGone:false Plan:plan-1 Goes:[lab/i-1]}")
+	d.lang = guard.Chinese
+	if a = d.handle(d.click("U1", d.message("slack|zh"), guard.ClickRelease)); !strings.Contains(a.Text, "lab/i-1（trainer）") {
+		t.Errorf("%+v", a)
+	}
 }
 
 // What is typed is answered in columns, or carried out.
