@@ -112,7 +112,10 @@ func (v *visit) release(ctx context.Context, api Verbs, name, once string) wire.
 	if err != nil || len(out.Results) != 1 {
 		return v.failed(ctx, err, nil, once)
 	}
-	return wire.ClickAnswer{Done: true, Text: v.say("Done: %s is released now. guard reads it once more, ends it and proves that.", name)}
+	if one := out.Results[0]; one.Outcome != wire.OutcomeOrdered && one.Outcome != wire.OutcomeUnder {
+		return v.tell("Nothing was done: %s", one.Text)
+	}
+	return wire.ClickAnswer{Done: true, Text: v.say("Done: the release of %[1]s is ordered. How it goes: guard show %[1]s", name)}
 }
 
 // costs says what a release ends.

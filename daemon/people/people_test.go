@@ -37,8 +37,10 @@ type desk struct {
 	once  string   // of the last one
 	fails error
 	plan  string
-	items []wire.Item
-	lease guard.Lease
+	// outcome is what an order to release comes to.
+	outcome string
+	items   []wire.Item
+	lease   guard.Lease
 }
 
 func newDesk(t *testing.T) *desk {
@@ -167,7 +169,11 @@ func (s stub) Register(_ context.Context, r wire.RegisterRequest) (wire.Register
 }
 func (s stub) Release(_ context.Context, r wire.ReleaseRequest) (wire.ReleaseAnswer, error) {
 	err := s.note("release", r)
-	return wire.ReleaseAnswer{Plan: s.d.plan, Results: []wire.ReleaseOutcome{{Outcome: wire.OutcomeWould, Name: "trainer", Erases: []string{"its disk"}, Survives: []string{"v-1"}}}}, err
+	out := wire.ReleaseOutcome{Outcome: wire.OutcomeWould, Name: "trainer", Erases: []string{"its disk"}, Survives: []string{"v-1"}}
+	if !r.DryRun {
+		out.Outcome, out.Text = s.d.outcome, "as the API says"
+	}
+	return wire.ReleaseAnswer{Plan: s.d.plan, Results: []wire.ReleaseOutcome{out}}, err
 }
 func (s stub) Why(_ context.Context, id string) (wire.Why, error) {
 	return wire.Why{Lines: []string{"because of " + id}}, s.note("why", id)
@@ -351,7 +357,13 @@ func TestRelease(t *testing.T) {
 	d.plan = "plan-2"
 	d.must(d.handle(c), false, "has changed since it was shown", "ana(slack U1) release {IDs:[lab/i-1] All:false Match:map[] Reason: DryRun:true ConfirmGone:false Plan: Goes:[]}")
 	d.plan = "plan-1"
-	d.must(d.handle(c), true, "lab/i-1 is released now", "ana(slack U1) release {IDs:[lab/i-1] All:false Match:map[] Reason: DryRun:true ConfirmGone:false Plan: Goes:[]}",
+	d.outcome = wire.OutcomeRefused // what was shown would go, and does not
+	if a = d.handle(c); a.Done || !strings.Contains(a.Text, "Nothing was done: as the API says") {
+		t.Errorf("%+v", a)
+	}
+	d.asked = nil
+	d.outcome = wire.OutcomeOrdered
+	d.must(d.handle(c), true, "the release of lab/i-1 is ordered", "ana(slack U1) release {IDs:[lab/i-1] All:false Match:map[] Reason: DryRun:true ConfirmGone:false Plan: Goes:[]}",
 		"ana(slack U1) release {IDs:[lab/i-1] All:false Match:map[] Reason: DryRun:false ConfirmGone:false Plan:plan-1 Goes:[lab/i-1]}")
 	d.lang = guard.Chinese
 	if a = d.handle(d.click("U1", d.message("slack|zh"), guard.ClickRelease)); !strings.Contains(a.Text, "lab/i-1（trainer）") {

@@ -23,16 +23,16 @@ var chinesePeople = map[string]string{
 	"Nothing was to be changed with %s.": "%s 无需改动。",
 
 	// What was done.
-	"Done: %s is yours to use until %s now.":                                       "已完成：%s 现可使用至 %s。",
-	"Done: %s may cost %s now.":                                                    "已完成：%s 的预算上限现为 %s。",
-	"Done: %s is held until %s; a ceiling does not wait for that.":                 "已完成：%s 暂缓至 %s；管理员上限不受此影响。",
-	"Done: what was coming for %s does not come before %s; a ceiling does.":        "已完成：对 %s 的动作在 %s 之前不会执行；管理员上限除外。",
-	"Done: until %[2]s only what is urgent is told about %[1]s.":                   "已完成：%[2]s 之前只告知 %[1]s 的紧急情况。",
-	"Done: you see to %s; until %s nobody else is called for it.":                  "已完成：%s 由你处理，%s 之前不再通知其他人。",
-	"Done: %s is released now. guard reads it once more, ends it and proves that.": "已完成：开始释放 %s。guard 会再读取一次，结束它并予以证明。",
-	"Done: %s is registered to %s.":                                                "已完成：%s 已登记给 %s。",
-	"%[1]s at its %[3]s: %[2]s":                                                    "到达 %[3]s 时 %[1]s：%[2]s",
-	"Why guard does what it does about %s:":                                        "guard 对 %s 如此处理的原因：",
+	"Done: %s is yours to use until %s now.":                                "已完成：%s 现可使用至 %s。",
+	"Done: %s may cost %s now.":                                             "已完成：%s 的预算上限现为 %s。",
+	"Done: %s is held until %s; a ceiling does not wait for that.":          "已完成：%s 暂缓至 %s；管理员上限不受此影响。",
+	"Done: what was coming for %s does not come before %s; a ceiling does.": "已完成：对 %s 的动作在 %s 之前不会执行；管理员上限除外。",
+	"Done: until %[2]s only what is urgent is told about %[1]s.":            "已完成：%[2]s 之前只告知 %[1]s 的紧急情况。",
+	"Done: you see to %s; until %s nobody else is called for it.":           "已完成：%s 由你处理，%s 之前不再通知其他人。",
+	"Done: the release of %[1]s is ordered. How it goes: guard show %[1]s":  "已完成：已下令释放 %[1]s。进展：guard show %[1]s",
+	"Done: %s is registered to %s.":                                         "已完成：%s 已登记给 %s。",
+	"%[1]s at its %[3]s: %[2]s":                                             "到达 %[3]s 时 %[1]s：%[2]s",
+	"Why guard does what it does about %s:":                                 "guard 对 %s 如此处理的原因：",
 
 	// Forms.
 	"Close": "关闭", "Extend": "延长", "Hold": "暂缓", "Veto": "否决", "Snooze": "静音", "Register": "登记", "Release": "释放",
