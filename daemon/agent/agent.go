@@ -39,7 +39,7 @@ type Options struct {
 	Log    *slog.Logger
 }
 
-// Fuse ends the box in guard's place.
+// Fuse ends the box in guard's place: where guard is silent, or has no way of its own.
 type Fuse struct {
 	After time.Duration // of guard's silence
 	Does  string        // for people

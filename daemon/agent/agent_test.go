@@ -300,6 +300,49 @@ func TestFuse(t *testing.T) {
 	})
 }
 
+// TestFuseAsked: where guard has no way of its own it asks, and the box ends itself; not
+// where it asks no more, was asked before it was started again, or has no fuse.
+func TestFuseAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.fuse(6 * time.Hour)
+		asks := func(why string) func(wire.AgentRequest) (wire.AgentAnswer, error) {
+			return func(wire.AgentRequest) (wire.AgentAnswer, error) {
+				return wire.AgentAnswer{Now: time.Now(), Orders: wire.Orders{End: why}}, nil
+			}
+		}
+		l.start()
+		l.pass(5*time.Minute + time.Second)
+		l.becomes(asks("its time has ended"))
+		l.pass(3 * time.Minute)
+		if _, fired, _, last := l.seen(); len(fired) != 1 || last.Fuse.State != string(FuseFired) || !strings.Contains(last.Fuse.Why, "its time has ended") {
+			t.Fatalf("fired at %v: %+v", fired, last.Fuse)
+		}
+		l.becomes(asks(""))
+		l.pass(20 * time.Minute)
+		if _, fired, _, _ := l.seen(); len(fired) != 1 {
+			t.Errorf("fired at %v, and guard asks no more", fired)
+		}
+		l.becomes(asks("its time has ended"))
+		l.pass(3 * time.Minute)
+		l.becomes(fails(&wire.Error{Kind: wire.KindToken, Message: "revoked"}))
+		l.pass(20 * time.Minute)
+		if _, fired, _, _ := l.seen(); len(fired) != 2 {
+			t.Errorf("fired at %v, and guard confirms nothing", fired)
+		}
+		l.stop()
+	})
+	asked := Heard{Boot: "one", At: guard.Instant{Wall: time.Unix(1e9, 0), Elapsed: time.Hour}, End: "its time has ended"}
+	now := Scene{At: asked.At.Add(time.Minute), Boot: "one"}
+	if v := Judge(time.Hour, asked, now); v.Burn != FuseFired {
+		t.Errorf("%+v", v)
+	}
+	now.Boot = "two"
+	if v := Judge(time.Hour, asked, now); v.Burn != FuseOff {
+		t.Errorf("after a start: %+v", v)
+	}
+}
+
 // TestFuseHolds: where guard's own word comes back, though a refusal, guard lives; where
 // it failed inside, nobody knows. A dry run does nothing.
 func TestFuseHolds(t *testing.T) {

@@ -24,6 +24,9 @@ type Heard struct {
 	At   guard.Instant `json:"at"`
 	// Limit is when guard would act on a limit that a person set; zero: it would not.
 	Limit guard.Instant `json:"limit"`
+	// End is why guard asks this box to end itself; "": it does not. It counts in the boot
+	// that it was heard in alone: whoever starts the box again had a reason.
+	End string `json:"end,omitzero"`
 }
 
 // Scene is the moment that the fuse is judged in.
@@ -60,7 +63,7 @@ type Verdict struct {
 }
 
 // Judge says how far a fuse has come that fires once guard has been silent for after, and
-// the limit that guard told of has passed as well.
+// the limit that guard told of has passed as well, or at once where guard asks for it.
 //
 // Within one boot only what has elapsed counts, which no setting of the clock moves. Over
 // a reboot there is the wall clock alone. Where it says what cannot be (a time before
@@ -70,6 +73,8 @@ func Judge(after time.Duration, h Heard, now Scene) Verdict {
 	switch {
 	case h.At.IsZero():
 		return Verdict{Burn: FuseOff, Why: "guard has not been heard yet"}
+	case h.End != "" && h.Boot == now.Boot:
+		return Verdict{Burn: FuseFired, At: now.At, Why: "guard asks for it, and cannot end this box itself: " + h.End}
 	case h.Limit.IsZero():
 		return Verdict{Burn: FuseOff, Why: "guard has told of no limit at which it would act"}
 	}

@@ -144,7 +144,7 @@ func (a *agent) failed(err error, r wire.AgentRequest, at guard.Instant) {
 	if h.Boot != a.boot && !h.Limit.IsZero() {
 		h.Limit = at.Reach(h.Limit.Wall)
 	}
-	h.Boot, h.At = a.boot, at
+	h.Boot, h.At, h.End = a.boot, at, "" // what was asked for is not confirmed
 	a.save()
 }
 
@@ -158,7 +158,7 @@ func (a *agent) heard(answer wire.AgentAnswer, at guard.Instant) {
 	}
 	a.vain = guard.Instant{}
 	a.skew = answer.Now.Sub(at.Wall)
-	h := Heard{Boot: a.boot, At: at}
+	h := Heard{Boot: a.boot, At: at, End: answer.Orders.End}
 	if answer.Orders.Limit != nil {
 		h.Limit = at.Add(answer.Orders.Limit.Sub(answer.Now))
 	}

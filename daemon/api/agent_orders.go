@@ -71,7 +71,25 @@ func (s *server) boxIn(v *store.View, at guard.Instant, account, id string) (pol
 
 // ordersFor is what a box has to know of its own end.
 func (s *server) ordersFor(f policy.Facts, at guard.Instant) wire.Orders {
-	return wire.Orders{Release: s.coming(f.Release), Limit: s.local(s.hardLimit(f, at.Wall))}
+	limit := s.hardLimit(f, at.Wall)
+	return wire.Orders{Release: s.coming(f.Release), Limit: s.local(limit), End: s.asksFor(f, limit)}
+}
+
+// asksFor is why a box shall end itself: its release is due and passed every check, and
+// nobody but a person, or the box, can carry it out. A word of people's that puts it off
+// counts at once, before the release is withdrawn.
+func (s *server) asksFor(f policy.Facts, limit time.Time) string {
+	r := f.Release
+	a, ok := s.Account(f.Observed.Resource.ID.Account)
+	switch {
+	case r == nil || !ok || !a.Provider.Truths().ByHand,
+		r.State != guard.ReleaseBlocked || r.Reason != guard.BlockPerson || r.Action != guard.ActRelease,
+		f.Mode != guard.Enforce || f.Untouchable() != "" || s.Modes.Pause().On() || f.Protection(s.Rules()).On,
+		len(f.Mutes) > 0, f.Lease != nil && !f.Lease.HeldUntil(f.At).IsZero(),
+		r.Cause != guard.CausePerson && (limit.IsZero() || limit.After(f.At)):
+		return ""
+	}
+	return r.Why
 }
 
 // coming is the notice of a release. A judgement waits for people before it acts, and a

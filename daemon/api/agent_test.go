@@ -408,6 +408,52 @@ func TestAgentOrders(t *testing.T) {
 	}
 }
 
+// TestAgentIsAsked: where only a person could end a box, it is asked to end itself once its
+// release is due, and not where anybody's word has put that off.
+func TestAgentIsAsked(t *testing.T) {
+	b := newBench(t)
+	_, token := b.signals()
+	b.acct.Mode = guard.Enforce
+	own := b.acct.Provider
+	b.acct.Provider = byHand{own}
+	b.register("ana", wire.RegisterRequest{ID: "lab/i-1", Purpose: "lora", TTL: "1h", Grace: "10m"})
+	release := func(cause guard.Cause, why guard.BlockReason) {
+		b.put(func(tx *store.Tx) error {
+			return tx.Releases.Put(guard.Release{ID: "r", Target: guard.ResourceID{Account: "lab", Kind: guard.Instance, ID: "i-1"}, State: guard.ReleaseBlocked,
+				Reason: why, Action: guard.ActRelease, Cause: cause, Why: "it is over"})
+		})
+	}
+	seq := uint64(0)
+	asked := func(what string, want bool) {
+		t.Helper()
+		seq++
+		b.pass(time.Second)
+		if got := b.taken(token, b.report(seq, 1)).Orders.End; got != map[bool]string{true: "it is over"}[want] {
+			t.Errorf("%s: asked %q", what, got)
+		}
+	}
+	asked("nothing is to be released", false)
+	release(guard.CauseExpiry, guard.BlockPerson)
+	asked("its time is not over", false)
+	b.pass(71 * time.Minute)
+	asked("its time is over", true)
+	b.acct.Mode = guard.Observe
+	asked("guard only watches", false)
+	b.acct.Mode = guard.Enforce
+	b.acct.Provider = own
+	asked("guard can end it itself", false)
+	b.acct.Provider = byHand{own}
+	release(guard.CauseExpiry, guard.BlockSurprise)
+	asked("it is blocked for another reason", false)
+	release(guard.CauseExpiry, guard.BlockPerson)
+	good[wire.Changed](b, "ana", http.MethodPost, "/extend", wire.ExtendRequest{ID: "lab/i-1", By: "2h"})
+	asked("extended", false)
+	release(guard.CausePerson, guard.BlockPerson)
+	asked("a person ordered it", true)
+	good[wire.Changed](b, "ana", http.MethodPost, "/hold", wire.HoldRequest{ID: "lab/i-1", For: "20m"})
+	asked("held", false)
+}
+
 // TestHeartbeat: what runs on the box, and whoever may change its registration, says that
 // a job works there, and nobody else does.
 func TestHeartbeat(t *testing.T) {

@@ -72,6 +72,9 @@ type Orders struct {
 	// Limit is when guard acts on the first limit that a person set for it; null where
 	// guard would not act: there is none, it is held back, or guard only watches.
 	Limit *time.Time `json:"limit"`
+	// End asks the box to end itself now, and says why: its release is due, and guard has
+	// no way of its own to carry it out.
+	End string `json:"end,omitempty"`
 }
 
 // Notice tells of a release before it comes.

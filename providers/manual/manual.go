@@ -16,7 +16,9 @@
 //     says that the machine is gone (guard release ACCOUNT/ID --confirm-gone, which only
 //     accounts with Truths.ByHand take), the release is done, and its proof is that person's
 //     word. That is never called a terminal state, nor an absence that anybody saw.
-//   - On the box itself the agent's dead-man fuse, and guard run, work as anywhere.
+//   - On the box itself the agent's dead-man fuse, and guard run, work as anywhere. An agent
+//     with a fuse also ends the box once its release is due, for nobody else but a person
+//     can; that it is gone is still a person's to say.
 package manual
 
 import (

@@ -92,7 +92,8 @@ has passed as well, the box is powered off, or the command of --fuse-do is run
 is armed again after a reboot; there, and after a sleep, guard is called for
 10 minutes first. An extension that is heard puts it off; where guard tells of
 no limit at which it would act, it does nothing. A clock that is set wrong
-does not fire it.`,
+does not fire it. Where guard has no way to end the box (a manual account) it
+asks the agent once the release is due, and the fuse acts at once.`,
 		Example: `  guard agent --addr https://guard.internal:7070 --token-file /etc/guard/token
   guard agent --resource research/i-0abc --fuse 6h
   guard agent --fuse 6h --fuse-do "/usr/local/bin/terminate-me" --fuse-dry-run`,
