@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -221,12 +222,18 @@ func TestHeartbeatFails(t *testing.T) {
 // A beat is a GET to the address and to nobody else, and no error tells the address.
 func TestBeat(t *testing.T) {
 	const secret = "/ping/5f3a-secret"
+	var mu sync.Mutex // a handler may outlive what it answers
 	var asked []string
-	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked = append(asked, "other "+r.URL.Path) }))
+	note := func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, what)
+	}
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { note("other " + r.URL.Path) }))
 	defer other.Close()
 	answer := func(http.ResponseWriter, *http.Request) {}
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.Method+" "+r.URL.Path)
+		note(r.Method + " " + r.URL.Path)
 		if r.URL.Path == secret {
 			answer(rw, r)
 		}
@@ -261,6 +268,8 @@ func TestBeat(t *testing.T) {
 			if err != nil && (strings.Contains(err.Error(), "5f3a") || strings.Contains(err.Error(), "Get ")) {
 				t.Errorf("the error tells the address: %v", err)
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			if got := strings.Join(asked, ", "); got != c.asked {
 				t.Errorf("asked for %s, want %s", got, c.asked)
 			}
