@@ -23,60 +23,50 @@ import (
 // keeps of it in English is recognised, and what people read, and are answered who ask why,
 // is in testdata/chinese, for proof-readers, without a word of English in it.
 func TestChinese(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no golden cases", err)
-	}
-	for _, name := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			a, err := txtar.ParseFile(name)
-			if err != nil {
+	goldens(t, func(t *testing.T, name string, a *txtar.Archive) {
+		path := filepath.Join("testdata", "chinese", filepath.Base(name))
+		got := &txtar.Archive{}
+		for _, f := range a.Files {
+			n, ok := strings.CutSuffix(f.Name, "/facts")
+			if !ok {
+				continue
+			}
+			t.Run(n, func(t *testing.T) {
+				rules, facts := parse(t, string(f.Data))
+				english := policy.Evaluate(rules, facts)
+				facts.Lang = guard.Chinese
+				chinese := policy.Evaluate(rules, facts)
+				if diff := cmp.Diff(show(wordless(english)), show(wordless(chinese))); diff != "" {
+					t.Errorf("another language decides something else (-English +Chinese):\n%s", diff)
+				}
+				for i, of := range whys(english) {
+					if told, is := say.Kept(guard.Chinese, of), whys(chinese)[i]; told != is {
+						t.Errorf("%q is kept, told as %q, and is %q in Chinese", of, told, is)
+					}
+				}
+				text := told(chinese)
+				if _, lines := policy.Explain(rules, facts, chinese); facts.Observed != nil {
+					text += "?\t" + strings.Join(lines, "\n\t") + "\n"
+				}
+				if words := leftOver(text, given(string(f.Data))); len(words) > 0 {
+					t.Errorf("%q are English, in:\n%s", words, text)
+				}
+				got.Files = append(got.Files, txtar.File{Name: n, Data: []byte(text)})
+			})
+		}
+		if *update {
+			if err := os.WriteFile(path, txtar.Format(got), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join("testdata", "chinese", filepath.Base(name))
-			got := &txtar.Archive{}
-			for _, f := range a.Files {
-				n, ok := strings.CutSuffix(f.Name, "/facts")
-				if !ok {
-					continue
-				}
-				t.Run(n, func(t *testing.T) {
-					rules, facts := parse(t, string(f.Data))
-					english := policy.Evaluate(rules, facts)
-					facts.Lang = guard.Chinese
-					chinese := policy.Evaluate(rules, facts)
-					if diff := cmp.Diff(show(wordless(english)), show(wordless(chinese))); diff != "" {
-						t.Errorf("another language decides something else (-English +Chinese):\n%s", diff)
-					}
-					for i, of := range whys(english) {
-						if told, is := say.Kept(guard.Chinese, of), whys(chinese)[i]; told != is {
-							t.Errorf("%q is kept, told as %q, and is %q in Chinese", of, told, is)
-						}
-					}
-					text := told(chinese)
-					if _, lines := policy.Explain(rules, facts, chinese); facts.Observed != nil {
-						text += "?\t" + strings.Join(lines, "\n\t") + "\n"
-					}
-					if words := leftOver(text, given(string(f.Data))); len(words) > 0 {
-						t.Errorf("%q are English, in:\n%s", words, text)
-					}
-					got.Files = append(got.Files, txtar.File{Name: n, Data: []byte(text)})
-				})
-			}
-			if *update {
-				if err := os.WriteFile(path, txtar.Format(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(txtar.Format(got))); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(txtar.Format(got))); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
 }
 
 // TestLanguageDecidesNothing: whatever the facts, what is decided in another language is

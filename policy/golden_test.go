@@ -23,10 +23,9 @@ var update = flag.Bool("update", false, "write what the rules say into testdata"
 // zero is offset 0 of all golden cases.
 var zero = time.Date(2026, 3, 6, 10, 0, 0, 0, time.UTC)
 
-// TestGolden reads one file a rule. Each case is two sections, NAME/facts and
-// NAME/want; facts are lines "what: key=value …" with times as offsets, want is
-// every verdict of every rule.
-func TestGolden(t *testing.T) {
+// goldens runs a test on each file of golden cases.
+func goldens(t *testing.T, test func(t *testing.T, name string, a *txtar.Archive)) {
+	t.Helper()
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no golden cases", err)
@@ -37,38 +36,47 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := map[string]string{}
-			for _, f := range a.Files {
-				if n, ok := strings.CutSuffix(f.Name, "/want"); ok {
-					want[n] = string(f.Data)
-				}
-			}
-			out := &txtar.Archive{Comment: a.Comment}
-			for _, f := range a.Files {
-				n, ok := strings.CutSuffix(f.Name, "/facts")
-				if !ok {
-					continue
-				}
-				got := ""
-				t.Run(n, func(t *testing.T) {
-					rules, facts := parse(t, string(f.Data))
-					got = show(policy.Evaluate(rules, facts))
-					if again := show(policy.Evaluate(rules, facts)); again != got {
-						t.Errorf("not deterministic:\n%s", cmp.Diff(got, again))
-					}
-					if diff := cmp.Diff(want[n], got); diff != "" && !*update {
-						t.Errorf("(-want +got):\n%s", diff)
-					}
-				})
-				out.Files = append(out.Files, f, txtar.File{Name: n + "/want", Data: []byte(got)})
-			}
-			if *update {
-				if err := os.WriteFile(name, txtar.Format(out), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
+			test(t, name, a)
 		})
 	}
+}
+
+// TestGolden reads one file a rule. Each case is two sections, NAME/facts and
+// NAME/want; facts are lines "what: key=value …" with times as offsets, want is
+// every verdict of every rule.
+func TestGolden(t *testing.T) {
+	goldens(t, func(t *testing.T, name string, a *txtar.Archive) {
+		want := map[string]string{}
+		for _, f := range a.Files {
+			if n, ok := strings.CutSuffix(f.Name, "/want"); ok {
+				want[n] = string(f.Data)
+			}
+		}
+		out := &txtar.Archive{Comment: a.Comment}
+		for _, f := range a.Files {
+			n, ok := strings.CutSuffix(f.Name, "/facts")
+			if !ok {
+				continue
+			}
+			got := ""
+			t.Run(n, func(t *testing.T) {
+				rules, facts := parse(t, string(f.Data))
+				got = show(policy.Evaluate(rules, facts))
+				if again := show(policy.Evaluate(rules, facts)); again != got {
+					t.Errorf("not deterministic:\n%s", cmp.Diff(got, again))
+				}
+				if diff := cmp.Diff(want[n], got); diff != "" && !*update {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+			out.Files = append(out.Files, f, txtar.File{Name: n + "/want", Data: []byte(got)})
+		}
+		if *update {
+			if err := os.WriteFile(name, txtar.Format(out), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
 }
 
 // show is an outcome as the golden files have it.

@@ -109,14 +109,3 @@ func (p piece) owed(t int64) int64 {
 	}
 	return p.first + (d-p.first+p.unit-1)/p.unit*p.unit
 }
-
-// sum is what the pieces owe at t, all of them known and of one currency.
-func sum(ps []piece, t int64) *big.Rat {
-	total := new(big.Rat)
-	for _, p := range ps {
-		if n := p.billed(t); n > 0 {
-			total.Add(total, new(big.Rat).Mul(p.perNano, new(big.Rat).SetInt64(n)))
-		}
-	}
-	return total
-}

@@ -284,3 +284,14 @@ func TestLandingIsCautiousAboutAPriceReadOnce(t *testing.T) {
 		t.Errorf("got %+v %v: a drop that was read once must not move the landing", d, ok)
 	}
 }
+
+// sum is what the pieces owe at t, all of them known and of one currency.
+func sum(ps []piece, t int64) *big.Rat {
+	total := new(big.Rat)
+	for _, p := range ps {
+		if n := p.billed(t); n > 0 {
+			total.Add(total, new(big.Rat).Mul(p.perNano, new(big.Rat).SetInt64(n)))
+		}
+	}
+	return total
+}

@@ -87,32 +87,16 @@ func TestReplies(t *testing.T) {
 
 // TestEditForm: text stays text, and the ID of the post is not touched.
 func TestEditForm(t *testing.T) {
-	var form map[string][]string
-	far := notifytest.NewSlack(token, "gpu-cost")
-	c, err := New(Config{Token: guard.NewSecret(token), Channel: "gpu-cost", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-		if err := r.ParseForm(); err != nil {
-			t.Error(err)
-		}
-		form = r.PostForm
-		return far.RoundTrip(r)
-	})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := notifytest.Message("slack", "one")
-	posted, err := c.Post(ctxAt(t, 0), m, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, m, posted, form := formOf(t)
 	if err := c.Edit(ctxAt(t, 0), posted.Receipt, m); err != nil {
 		t.Fatal(err)
 	}
 	for key, want := range map[string]string{"parse": "none", "link_names": "false", "channel": "C0001"} {
-		if got := form[key]; len(got) != 1 || got[0] != want {
+		if got := form(key); len(got) != 1 || got[0] != want {
 			t.Errorf("%s is %q, want %q", key, got, want)
 		}
 	}
-	if _, told := form["metadata"]; told {
+	if form("metadata") != nil {
 		t.Error("the edit takes the post's ID away")
 	}
 }

@@ -75,40 +75,46 @@ func TestNothingPings(t *testing.T) {
 	}
 }
 
-// What Slack is told about the text: plain, no links, no names.
-func TestForm(t *testing.T) {
-	var form map[string][]string
+// formOf has a channel post a message, and tells what the form of the last request has.
+func formOf(t *testing.T) (c *Channel, m guard.Message, posted guard.Posted, form func(key string) []string) {
+	t.Helper()
+	var last map[string][]string
 	far := notifytest.NewSlack(token, "gpu-cost")
 	c, err := New(Config{Token: guard.NewSecret(token), Channel: "gpu-cost", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		if err := r.ParseForm(); err != nil {
 			t.Error(err)
 		}
-		form = r.PostForm
+		last = r.PostForm
 		return far.RoundTrip(r)
 	})})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := notifytest.Message("slack", "one")
-	posted, err := c.Post(ctxAt(t, 0), m, "")
-	if err != nil {
+	m = notifytest.Message("slack", "one")
+	if posted, err = c.Post(ctxAt(t, 0), m, ""); err != nil {
 		t.Fatal(err)
 	}
+	return c, m, posted, func(key string) []string { return last[key] }
+}
+
+// What Slack is told about the text: plain, no links, no names.
+func TestForm(t *testing.T) {
+	c, m, posted, form := formOf(t)
 	for key, want := range map[string]string{"parse": "none", "mrkdwn": "false", "link_names": "false", "unfurl_links": "false",
 		"unfurl_media": "false", "metadata": `{"event_type":"guard_message","event_payload":{"id":"slack|one"}}`, "channel": "#gpu-cost"} {
-		if got := form[key]; len(got) != 1 || got[0] != want {
+		if got := form(key); len(got) != 1 || got[0] != want {
 			t.Errorf("%s is %q, want %q", key, got, want)
 		}
 	}
-	if b := form["blocks"][0]; strings.Contains(b, "mrkdwn") || !strings.Contains(b, `"emoji":false`) {
+	if b := form("blocks")[0]; strings.Contains(b, "mrkdwn") || !strings.Contains(b, `"emoji":false`) {
 		t.Errorf("blocks are not plain text: %s", b)
 	}
 	m.ID, m.Urgent = "slack|two", true
 	if _, err := c.Post(ctxAt(t, 0), m, posted.Thread); err != nil {
 		t.Fatal(err)
 	}
-	if form["thread_ts"][0] == "" || form["reply_broadcast"][0] != "true" || form["channel"][0] != "C0001" {
-		t.Errorf("an urgent reply: thread_ts %q, reply_broadcast %q, channel %q", form["thread_ts"], form["reply_broadcast"], form["channel"])
+	if form("thread_ts")[0] == "" || form("reply_broadcast")[0] != "true" || form("channel")[0] != "C0001" {
+		t.Errorf("an urgent reply: thread_ts %q, reply_broadcast %q, channel %q", form("thread_ts"), form("reply_broadcast"), form("channel"))
 	}
 }
 

@@ -271,19 +271,22 @@ var discord = &service{
 			return request{to: to, body: object{"content": p.text(), "flags": noPreviews, "allowed_mentions": object{"parse": []string{}}}}
 		}, nil
 	},
-	read: func(body []byte) (reply, bool) {
-		var in struct {
-			ID   string `json:"id"`
-			Code int    `json:"code"`
-		}
-		if !decode(body, &in) || in.ID == "" && in.Code == 0 {
-			return reply{}, false
-		}
-		if in.ID != "" {
-			return reply{receipt: in.ID}, true
-		}
-		return reply{code: strconv.Itoa(in.Code)}, true
-	},
+	read: named,
+}
+
+// named reads an answer that is the message, by its ID, or else an error, by its code.
+func named(body []byte) (reply, bool) {
+	var in struct {
+		ID   string `json:"id"`
+		Code int    `json:"code"`
+	}
+	if !decode(body, &in) || in.ID == "" && in.Code == 0 {
+		return reply{}, false
+	}
+	if in.ID != "" {
+		return reply{receipt: in.ID}, true
+	}
+	return reply{code: strconv.Itoa(in.Code)}, true
 }
 
 // teams is a workflow of Microsoft Teams that posts what its webhook gets: 28 KB each
@@ -365,17 +368,5 @@ var ntfy = &service{
 				"topic": topic, "title": p.title, "message": strings.Join(p.body(), "\n"), "priority": priority}}
 		}, nil
 	},
-	read: func(body []byte) (reply, bool) {
-		var in struct {
-			ID   string `json:"id"`
-			Code int    `json:"code"`
-		}
-		if !decode(body, &in) || in.ID == "" && in.Code == 0 {
-			return reply{}, false
-		}
-		if in.ID != "" {
-			return reply{receipt: in.ID}, true
-		}
-		return reply{code: strconv.Itoa(in.Code)}, true
-	},
+	read: named,
 }
