@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 
 	"guard"
@@ -17,10 +18,10 @@ type Lump struct {
 	Renews bool // paid again by itself
 }
 
-// payment is one lump that was paid.
-type payment struct {
-	at     time.Time
-	amount *big.Rat
+// Payment is an amount that was paid at once.
+type Payment struct {
+	At     time.Time
+	Amount *big.Rat
 }
 
 func (l *Lump) check() error {
@@ -42,7 +43,7 @@ func (c *Cloud) pay(t *thing, at time.Time) {
 		return
 	}
 	amount, _ := new(big.Rat).SetString(l.Amount) // checked
-	t.paid = append(t.paid, payment{at, amount})
+	t.paid = append(t.paid, Payment{at, amount})
 	c.plan(at.Add(l.Covers), func(at time.Time) {
 		switch word := t.last().word; {
 		case word == stateGone || word == stateReleasing:
@@ -58,11 +59,21 @@ func (c *Cloud) pay(t *thing, at time.Time) {
 func (t *thing) lumps(until time.Time) *big.Rat {
 	sum := new(big.Rat)
 	for _, p := range t.paid {
-		if p.at.Before(until) {
-			sum.Add(sum, p.amount)
+		if p.At.Before(until) {
+			sum.Add(sum, p.Amount)
 		}
 	}
 	return sum
+}
+
+// Payments are what was really paid ahead for a thing until now, oldest first.
+func (c *Cloud) Payments(id string) []Payment {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t := c.find("", id); t != nil {
+		return slices.Clone(t.paid)
+	}
+	return nil
 }
 
 type wireLump struct {
@@ -76,9 +87,9 @@ type wireLump struct {
 // prepaid is what covers a thing at a time, as the API tells it; nil where it is not paid
 // ahead.
 func (t *thing) prepaid(at time.Time) *wireLump {
-	var last *payment
+	var last *Payment
 	for i := range t.paid {
-		if !t.paid[i].at.After(at) {
+		if !t.paid[i].At.After(at) {
 			last = &t.paid[i]
 		}
 	}
@@ -86,7 +97,7 @@ func (t *thing) prepaid(at time.Time) *wireLump {
 		return nil
 	}
 	l := t.spec.Lump
-	return &wireLump{Amount: l.Amount, Currency: t.currency, From: stamp(last.at), Until: stamp(last.at.Add(l.Covers)), Renews: l.Renews}
+	return &wireLump{Amount: l.Amount, Currency: t.currency, From: stamp(last.At), Until: stamp(last.At.Add(l.Covers)), Renews: l.Renews}
 }
 
 // lump reads what was paid ahead. An amount that makes no sense is not known.

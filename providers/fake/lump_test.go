@@ -45,6 +45,9 @@ func TestWhatIsPaidAhead(t *testing.T) {
 			t.Errorf("%s is %s", id, c.Truth(id))
 		}
 	}
+	if paid := c.Payments("old"); len(paid) != 2 || !paid[1].At.Equal(c.At(-10*day).Wall) || paid[1].Amount.RatString() != "300" {
+		t.Errorf("paid for old: %+v", paid)
+	}
 	if !c.Gone("ends").Equal(c.At(20*day).Wall) || !c.Gone("off").Equal(c.At(30*day).Wall) {
 		t.Errorf("ended at %v and %v", c.Gone("ends"), c.Gone("off"))
 	}

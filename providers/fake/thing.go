@@ -33,7 +33,7 @@ type thing struct {
 	currency string
 	states   []state // oldest first; the first is at created
 	prices   []price // oldest first; the first is at created
-	paid     []payment
+	paid     []Payment
 	host     *thing   // the instance it is attached to
 	attached []*thing // what is attached to it, in the order of their making
 	lingers  time.Duration

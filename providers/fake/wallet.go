@@ -62,7 +62,8 @@ func (p Paid) Balance(ctx context.Context) (guard.Balance, error) {
 
 // wallet is what an account that pays ahead was given.
 type wallet struct {
-	paid     *big.Rat // all that was paid in, with what was left at the start
+	paid     *big.Rat  // what was left at the start
+	more     []Payment // what was paid in since
 	currency string
 	dry      bool // the cloud has acted on it
 }
@@ -120,16 +121,21 @@ func (c *Cloud) topUp(text string) {
 	if err != nil || c.wallet == nil {
 		return
 	}
-	c.wallet.paid.Add(c.wallet.paid, more)
+	c.wallet.more = append(c.wallet.more, Payment{c.now, more})
 	if c.balance(c.now).Sign() > 0 {
 		c.wallet.dry = false
 	}
 }
 
-// balance is what is left at a time: what was paid in, less what everything has cost
-// since the cloud's start.
+// balance is what is left at a time: what was paid in until then, less what everything
+// has cost since the cloud's start.
 func (c *Cloud) balance(at time.Time) *big.Rat {
 	left := new(big.Rat).Set(c.wallet.paid)
+	for _, p := range c.wallet.more {
+		if !p.At.After(at) {
+			left.Add(left, p.Amount)
+		}
+	}
 	for _, t := range c.things {
 		if t.currency != c.wallet.currency || !t.created.Before(at) {
 			continue
@@ -222,4 +228,15 @@ func (c *Cloud) Balance() string {
 		return ""
 	}
 	return c.balance(c.now).FloatString(6) + " " + c.wallet.currency
+}
+
+// BalanceAt is what was really left at a time that is past; nil where the account does
+// not pay ahead.
+func (c *Cloud) BalanceAt(at time.Time) *big.Rat {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.wallet == nil {
+		return nil
+	}
+	return c.balance(at)
 }

@@ -60,6 +60,11 @@ func TestATopUpIsANewBeginning(t *testing.T) {
 	if c.Truth("i-1") != TruthStopped || !strings.HasPrefix(c.Balance(), "-0.1000") {
 		t.Errorf("it is %s, and %s is left", c.Truth("i-1"), c.Balance())
 	}
+	for at, want := range map[time.Duration]string{30 * time.Minute: "0.5", 90 * time.Minute: "-0.05", 150 * time.Minute: "0.5"} {
+		if got := c.BalanceAt(c.At(at).Wall); got.FloatString(2) != guard.MustMoney(want+" USD").Rat().FloatString(2) {
+			t.Errorf("%s was left at %v, want %s", got.FloatString(2), at, want)
+		}
+	}
 }
 
 func TestWhatIsStoppedTooLongIsDeleted(t *testing.T) {
