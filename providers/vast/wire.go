@@ -93,10 +93,12 @@ const mostPages = 10_000
 
 // list reads the records under a name of a reply, and of all the pages that follow it.
 // total is the name of how many there are in all. Records that are none are left out, and
-// then there is an error beside the others. Fields that are left out of T are never kept:
-// an instance's jupyter_token, its environment and its commands are secrets.
+// then there is an error beside the others; of one that comes again the later one counts.
+// Fields that are left out of T are never kept: an instance's jupyter_token, its environment
+// and its commands are secrets.
 func list[T interface{ key() (string, bool) }](ctx context.Context, p *Provider, name, total string, query url.Values, path ...string) ([]T, error) {
 	out, wrong := []T{}, 0
+	at := map[string]int{} // where the record of a key is
 	tokens := map[string]bool{}
 	for range mostPages {
 		var page map[string]providers.Field
@@ -112,12 +114,19 @@ func list[T interface{ key() (string, bool) }](ctx context.Context, p *Provider,
 		}
 		for _, b := range raw {
 			var x T
-			if ok := b.Into(&x); !ok {
+			key, ok := "", b.Into(&x)
+			if ok {
+				key, ok = x.key()
+			}
+			i, again := at[key]
+			switch {
+			case !ok:
 				wrong++
-			} else if _, ok := x.key(); ok {
+			case again && key != "":
+				out[i] = x
+			default:
+				at[key] = len(out)
 				out = append(out, x)
-			} else {
-				wrong++
 			}
 		}
 		next := page["next_token"]
