@@ -64,7 +64,8 @@ func (r record) key() (string, bool) {
 	return "", !from.IsZero() && from.Before(to)
 }
 
-// Charges implements providers.Biller: five calls for each week since then.
+// Charges implements providers.Biller: five calls for each week since then. What two weeks'
+// readings tell of one time is one charge.
 func (p *Provider) Charges(ctx context.Context, since time.Time) ([]guard.Charge, error) {
 	ctx = providers.Read(ctx)
 	now := providers.Clock(ctx)
@@ -72,31 +73,23 @@ func (p *Provider) Charges(ctx context.Context, since time.Time) ([]guard.Charge
 	if earliest := now.Add(-furthest); from.Before(earliest) {
 		from = earliest
 	}
-	var out []guard.Charge
+	told := map[string][]guard.Charge{} // by bill, thing and beginning
 	for from = from.Truncate(time.Hour); from.Before(now); from = from.Add(window) {
 		to := from.Add(window)
 		if to.After(now) {
 			to = now.Truncate(time.Hour).Add(time.Hour)
 		}
-		q := url.Values{"bucketSize": {bucket}, "startTime": {from.Format(time.RFC3339)}, "endTime": {to.Format(time.RFC3339)}}
 		for _, b := range allBills {
-			records, err := list[record](ctx, p, "records", q, "billing", b.path)
-			if isAbsent(err) {
-				err = fmt.Errorf("%w: there is no such bill", guard.ErrBadReply)
-			}
-			if err != nil {
+			if err := p.read(ctx, b, from, to, told); err != nil {
 				return nil, fmt.Errorf("read the bill for %s of %s: %w", b.path, p.name, err)
 			}
-			for _, r := range records {
-				charges, err := p.charges(b, r)
-				if err != nil {
-					return nil, fmt.Errorf("read the bill for %s of %s: %w", b.path, p.name, err)
-				}
-				for _, c := range charges {
-					if c.To.After(since) {
-						out = append(out, c)
-					}
-				}
+		}
+	}
+	var out []guard.Charge
+	for _, charges := range told {
+		for _, c := range charges {
+			if c.To.After(since) {
+				out = append(out, c)
 			}
 		}
 	}
@@ -106,29 +99,55 @@ func (p *Provider) Charges(ctx context.Context, since time.Time) ([]guard.Charge
 	return out, nil
 }
 
-// charges makes the charges of a record: one for each part that it names, where these make
-// up its total, else one for the total.
-func (p *Provider) charges(b bill, r record) ([]guard.Charge, error) {
+// read reads one bill of a time into what is told. One reading that tells of a thing's hour
+// twice is guard.ErrBadReply: nobody knows which is right.
+func (p *Provider) read(ctx context.Context, b bill, from, to time.Time, told map[string][]guard.Charge) error {
+	q := url.Values{"bucketSize": {bucket}, "startTime": {from.Format(time.RFC3339)}, "endTime": {to.Format(time.RFC3339)}}
+	records, err := list[record](ctx, p, "records", q, "billing", b.path)
+	if isAbsent(err) {
+		err = fmt.Errorf("%w: there is no such bill", guard.ErrBadReply)
+	}
+	if err != nil {
+		return err
+	}
+	here := map[string]bool{}
+	for _, r := range records {
+		id, charges, err := p.charges(b, r)
+		if err != nil {
+			return err
+		}
+		key := fmt.Sprintf("%s %s %d", b.path, id.Key(), r.From.Time().Unix())
+		if here[key] {
+			return fmt.Errorf("%w: it tells of the same hour twice", guard.ErrBadReply)
+		}
+		here[key], told[key] = true, charges
+	}
+	return nil
+}
+
+// charges makes the charges of a record, and says what it is for: one for each part that it
+// names, where these make up its total, else one for the total.
+func (p *Provider) charges(b bill, r record) (guard.ResourceID, []guard.Charge, error) {
 	one := guard.Charge{From: r.From.Time(), To: r.To.Time(), What: b.path}
 	if b.of != nil {
 		kind, prefix, field := b.of(r)
 		id, ok := field.ID(maxID)
 		if !ok {
-			return nil, fmt.Errorf("%w: a record names nothing that it is for", guard.ErrBadReply)
+			return one.Resource, nil, fmt.Errorf("%w: a record names nothing that it is for", guard.ErrBadReply)
 		}
 		one.Resource, one.What = p.id(kind, prefix+id), "total"
 	}
 	total, ok := r.Total.Money(usd)
 	if !ok {
-		return nil, fmt.Errorf("%w: a record has no amount", guard.ErrBadReply)
+		return one.Resource, nil, fmt.Errorf("%w: a record has no amount", guard.ErrBadReply)
 	}
 	if parts, ok := r.parts(one, total); ok {
-		return parts, nil
+		return one.Resource, parts, nil
 	}
 	if one.Amount = total; total.IsZero() {
-		return nil, nil
+		return one.Resource, nil, nil
 	}
-	return []guard.Charge{one}, nil
+	return one.Resource, []guard.Charge{one}, nil
 }
 
 // parts are the parts of a record that are above nothing; false where they are not all of

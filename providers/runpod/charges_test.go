@@ -3,12 +3,14 @@ package runpod
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"guard"
+	"guard/providers/providertest/cloudtest"
 )
 
 func TestCharges(t *testing.T) {
@@ -57,4 +59,34 @@ func TestCharges(t *testing.T) {
 	if _, err := p.Charges(at(t), noon.Wall.Add(-3*time.Hour)); !errors.Is(err, guard.ErrBadReply) {
 		t.Errorf("a record that names nothing: %v", err)
 	}
+}
+
+// TestChargesToldTwice: an hour that two readings tell of is one charge, and one that a reading
+// tells of twice is none that anybody knows.
+func TestChargesToldTwice(t *testing.T) {
+	c := full()
+	since := noon.Wall.AddDate(0, 0, -10)
+	hour := func(from time.Time, total float64) map[string]any {
+		return map[string]any{"startTime": from.Format(time.RFC3339), "endTime": from.Add(time.Hour).Format(time.RFC3339), "podId": "p1", "totalAmount": total, "gpuAmount": total}
+	}
+	edge := since.Add(window)
+	c.Bills["pods"] = []map[string]any{hour(edge.Add(-time.Hour), 1), hour(edge, 2), hour(edge.Add(time.Hour), 3)}
+	p := adapter(t, "pods", allOf{cloudtest.In(c)}, guard.NewSecret(c.Key))
+	got, err := p.Charges(at(t), since)
+	if err != nil || len(got) != 3 {
+		t.Errorf("of an account that tells of all times: %+v, %v; want three charges", got, err)
+	}
+	c.Bills["pods"] = append(c.Bills["pods"], hour(edge, 2.5))
+	if got, err := on(t, c).Charges(at(t), since); !errors.Is(err, guard.ErrBadReply) || got != nil {
+		t.Errorf("an hour twice: %+v, %v", got, err)
+	}
+}
+
+// allOf asks for the bill of all times, whatever it is asked for.
+type allOf struct{ next http.RoundTripper }
+
+func (a allOf) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.URL.RawQuery = "startTime=2000-01-01T00:00:00Z&endTime=2100-01-01T00:00:00Z"
+	return a.next.RoundTrip(r)
 }
