@@ -215,6 +215,22 @@ func TestAListThatIsNotFound(t *testing.T) {
 	}
 }
 
+// TestTwoOfOneID: what is told twice is one thing, and what is told twice and differently is
+// no complete list.
+func TestTwoOfOneID(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"data":[{"id":"a","status":"active"},{"id":"a","status":"active"}]}`:                "1 true",
+		`{"data":[{"id":"a","status":"terminated"},{"id":"a","status":"active"},{"id":"b"}]}`: "1 false",
+	} {
+		p := adapter(t, "gpus", cloudtest.Canned(body), guard.NewSecret("k"))
+		inv, _ := p.List(at(t), providers.Query{Kinds: []guard.Kind{guard.Instance}})
+		r := inv.Results[0]
+		if got := fmt.Sprint(len(r.Resources), r.Err == nil); got != want {
+			t.Errorf("%s: %s, %v; want %s", body, got, r.Err, want)
+		}
+	}
+}
+
 // TestAListHasAnEntryWithoutAName: the others are told, and the list is not complete.
 func TestAListHasAnEntryWithoutAName(t *testing.T) {
 	c := cloud(thing("a"), thing("b"))

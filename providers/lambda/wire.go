@@ -1,6 +1,7 @@
 package lambda
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,9 +68,10 @@ func (p *Provider) data(ctx context.Context, path ...string) (providers.Field, e
 	return reply.Data, err
 }
 
-// list reads the records of a list. Records that are none are left out, and then there is
-// an error beside the others. Fields that are left out of T are never kept: an instance's
-// jupyter_token and jupyter_url let in whoever has them.
+// list reads the records of a list. Records that are none are left out, and so are those of
+// one ID that do not say the same; then there is an error beside the others.
+// Fields that are left out of T are never kept: an instance's jupyter_token and jupyter_url
+// let in whoever has them.
 func list[T interface{ key() (string, bool) }](ctx context.Context, p *Provider, path ...string) ([]T, error) {
 	data, err := p.data(ctx, path...)
 	if err != nil {
@@ -80,17 +82,30 @@ func list[T interface{ key() (string, bool) }](ctx context.Context, p *Provider,
 		return nil, fmt.Errorf("%w: the reply has no list in it", guard.ErrBadReply)
 	}
 	out := make([]T, 0, len(raw))
+	wrong, said, odd := 0, map[string]providers.Field{}, map[string]bool{}
 	for _, b := range raw {
 		var x T
-		if !b.Into(&x) {
+		key, ok := "", b.Into(&x)
+		if ok {
+			key, ok = x.key()
+		}
+		before, again := said[key]
+		switch {
+		case !ok:
+			wrong++
 			continue
+		case again && bytes.Equal(before, b):
+			continue
+		case again:
+			wrong, odd[key] = wrong+1, true
+		case key != "":
+			said[key] = b
 		}
-		if _, ok := x.key(); ok {
-			out = append(out, x)
-		}
+		out = append(out, x)
 	}
-	if wrong := len(raw) - len(out); wrong > 0 {
-		return out, fmt.Errorf("%w: %d of %d entries have no usable ID, so the list does not count as complete", guard.ErrBadReply, wrong, len(raw))
+	out = slices.DeleteFunc(out, func(x T) bool { key, _ := x.key(); return odd[key] })
+	if wrong > 0 {
+		return out, fmt.Errorf("%w: %d of %d entries have no usable ID of their own, so the list does not count as complete", guard.ErrBadReply, wrong, len(raw))
 	}
 	return out, nil
 }

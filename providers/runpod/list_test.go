@@ -282,6 +282,47 @@ func TestAListThatFails(t *testing.T) {
 	}
 }
 
+// TestTwoOfOneID: what is told twice is one thing, and what is told twice and differently is
+// no complete list.
+func TestTwoOfOneID(t *testing.T) {
+	for what, tt := range map[string]struct {
+		second map[string]any
+		whole  bool
+	}{
+		"the same":       {map[string]any{"id": "w1", "status": "RUNNING", "gpuTypeId": runpodtest.RTX4090, "gpuCount": 1}, true},
+		"with more GPUs": {map[string]any{"id": "w1", "status": "RUNNING", "gpuTypeId": runpodtest.RTX4090, "gpuCount": 8}, false},
+	} {
+		f := &cloudtest.Faults{Next: full()}
+		f.Add(0, func(r *http.Request) bool { return r.URL.Path == "/v2/serverless/e1/workers" }, func(w http.ResponseWriter, _ *http.Request) {
+			first := map[string]any{"id": "w1", "status": "RUNNING", "gpuTypeId": runpodtest.RTX4090, "gpuCount": 1}
+			cloudtest.Reply(w, http.StatusOK, map[string]any{"workers": []any{first, tt.second}})
+		})
+		inv, _ := on(t, f).List(at(t), providers.Query{Kinds: []guard.Kind{guard.Instance}})
+		if err := inv.Results[0].Err; (err == nil) != tt.whole {
+			t.Errorf("a worker twice, %s: %v", what, err)
+		}
+		for _, r := range inv.Results[0].Resources {
+			if r.ID.ID == "serverless/e1" && tt.whole && r.Rate.String() != "1.10 USD per hour (1.10 USD per worker per hour)" {
+				t.Errorf("a worker twice, %s: %s", what, r.Rate)
+			}
+		}
+	}
+	c := cloud(thing("p1"), thing("p2"), thing("p3"))
+	c.Pods["p1"] = runpodtest.Pod{Set: map[string]any{"id": "p2", "status": "TERMINATED"}}
+	p := on(t, c)
+	inv, _ := p.List(at(t), providers.Query{Kinds: []guard.Kind{guard.Instance}})
+	if r := inv.Results[0]; len(r.Resources) != 1 || r.Resources[0].ID.ID != "p3" || !errors.Is(r.Err, guard.ErrBadReply) {
+		t.Errorf("a pod that runs and is gone: %+v, %v", r.Resources, r.Err)
+	}
+	ids := []guard.ResourceID{p.id(guard.Instance, "p2")}
+	for i := range bySelf {
+		ids = append(ids, p.id(guard.Instance, fmt.Sprint("other", i)))
+	}
+	if l := p.Get(at(t), ids...)[0]; l.Verdict != guard.VerdictFound || l.Resource.State != guard.StateRunning {
+		t.Errorf("by ID it is %s, %s: %v", l.Verdict, l.Resource.State, l.Err)
+	}
+}
+
 // TestMountsThatAreNotTold: a volume that hangs on nothing may be what they are.
 func TestMountsThatAreNotTold(t *testing.T) {
 	mounts := func(m any) runpodtest.Pod { return runpodtest.Pod{Set: map[string]any{"mounts": m}} }

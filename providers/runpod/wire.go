@@ -1,12 +1,14 @@
 package runpod
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"guard"
 	"guard/providers"
@@ -60,8 +62,8 @@ func get[T any](ctx context.Context, p *Provider, path ...string) (T, error) {
 	return out, err
 }
 
-// list reads the records under a name of a reply. Records that are none are left out, and
-// then there is an error beside the others.
+// list reads the records under a name of a reply. Records that are none are left out, and so
+// are those of one ID that do not say the same; then there is an error beside the others.
 func list[T interface{ key() (string, bool) }](ctx context.Context, p *Provider, name string, query url.Values, path ...string) ([]T, error) {
 	var reply map[string]providers.Field
 	if err := p.api.Get(ctx, &reply, query, append([]string{version}, path...)...); err != nil {
@@ -72,17 +74,30 @@ func list[T interface{ key() (string, bool) }](ctx context.Context, p *Provider,
 		return nil, fmt.Errorf("%w: the reply has no list of %s in it", guard.ErrBadReply, name)
 	}
 	out := make([]T, 0, len(raw))
+	wrong, said, odd := 0, map[string]providers.Field{}, map[string]bool{}
 	for _, b := range raw {
 		var x T
-		if !b.Into(&x) {
+		key, ok := "", b.Into(&x)
+		if ok {
+			key, ok = x.key()
+		}
+		before, again := said[key]
+		switch {
+		case !ok:
+			wrong++
 			continue
+		case again && bytes.Equal(before, b):
+			continue
+		case again:
+			wrong, odd[key] = wrong+1, true
+		case key != "":
+			said[key] = b
 		}
-		if _, ok := x.key(); ok {
-			out = append(out, x)
-		}
+		out = append(out, x)
 	}
-	if wrong := len(raw) - len(out); wrong > 0 {
-		return out, fmt.Errorf("%w: %d of %d entries of the list of %s have no usable ID, so it does not count as complete", guard.ErrBadReply, wrong, len(raw), name)
+	out = slices.DeleteFunc(out, func(x T) bool { key, _ := x.key(); return odd[key] })
+	if wrong > 0 {
+		return out, fmt.Errorf("%w: %d of %d entries of the list of %s have no usable ID of their own, so it does not count as complete", guard.ErrBadReply, wrong, len(raw), name)
 	}
 	return out, nil
 }
