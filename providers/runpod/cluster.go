@@ -28,7 +28,7 @@ type cluster struct {
 func (x cluster) key() (string, bool) { return x.ID.ID(maxID) }
 
 // cluster makes an instance of a cluster and the pods that are its nodes. It costs what
-// they do together, and is deleted with them.
+// they do together, and is deleted with them: a node's lock keeps all of it.
 func (p *Provider) cluster(id string, x cluster, nodes []pod) guard.Resource {
 	r := guard.Resource{
 		ID: p.id(guard.Instance, id), Name: x.Name.Text(maxName), Created: x.Created.Time(),
@@ -52,6 +52,14 @@ func (p *Provider) cluster(id string, x cluster, nodes []pod) guard.Resource {
 		gpus += count
 		r.GPUModel = cmp.Or(r.GPUModel, model)
 		words[n.state()]++
+		switch n.Locked.Tri() {
+		case guard.Yes:
+			r.ReleaseProtected = guard.Yes
+		case guard.Unknown:
+			if r.ReleaseProtected == guard.No {
+				r.ReleaseProtected = guard.Unknown
+			}
+		}
 		if id, ok := n.key(); ok && len(r.Nodes) < maxNodes {
 			r.Nodes = append(r.Nodes, id)
 		}

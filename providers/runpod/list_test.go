@@ -96,6 +96,21 @@ func TestLocks(t *testing.T) {
 	}
 }
 
+// TestLocksOfNodes: a cluster is deleted with all its nodes, so one that is locked keeps it.
+func TestLocksOfNodes(t *testing.T) {
+	for want, locked := range map[guard.Tri][2]any{guard.No: {false, false}, guard.Yes: {true, nil}, guard.Unknown: {false, "no"}} {
+		c := full()
+		c.Pods["n1"] = runpodtest.Pod{Cluster: "c1", Set: map[string]any{"locked": locked[0]}}
+		c.Pods["n2"] = runpodtest.Pod{Cluster: "c1", Set: map[string]any{"locked": locked[1]}}
+		p := on(t, c)
+		id := p.id(guard.Instance, "cluster/c1")
+		by, err := p.Protection(at(t), id)
+		if got := listed(t, p, guard.Instance)[id.ID].ReleaseProtected; got != want || by.Release != want || err != nil {
+			t.Errorf("nodes with locked %v: %s, by ID %s, %v; want %s", locked, got, by.Release, err, want)
+		}
+	}
+}
+
 // An account with everything in it.
 func full() *runpodtest.Cloud {
 	volume := func(id, on string) providertest.Thing {
