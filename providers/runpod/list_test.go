@@ -68,7 +68,7 @@ func TestWhatAPodBills(t *testing.T) {
 		"bare":    "stopped, bills no, saves all, 2 GPUs yes, unknown, stopped 0.00 USD per hour",
 		"zero":    "running, bills yes, saves all, 0 GPUs yes, 0.01 USD per hour, stopped 0.00 USD per hour",
 		"untold":  "stopped, bills unknown, saves , 2 GPUs yes, unknown, stopped unknown",
-		"failed":  "unknown, bills yes, saves all, 2 GPUs yes, 1.38 USD per hour, stopped 0.00 USD per hour",
+		"failed":  "unknown, bills yes, saves unsupported, 2 GPUs yes, 1.38 USD per hour, stopped unknown",
 		"cpu":     "running, bills yes, saves all, 0 GPUs no, 1.38 USD per hour, stopped 0.00 USD per hour",
 		"silent":  "running, bills yes, saves all, 2 GPUs yes, 1.38 USD per hour (2 × 0.69 USD per gpu per hour), stopped 0.00 USD per hour",
 	} {

@@ -170,7 +170,7 @@ func (p *Provider) pod(x pod) guard.Resource {
 
 // locks is what keeps a pod from being ended. A locked one "cannot be stopped or reset"
 // (description); of deleting it nothing is said, and guard takes the owner's lock to mean
-// that too. The actions are those that its status allows.
+// that too. The actions are those that its status allows: ERROR, say, no stop.
 func (p *Provider) locks(r *guard.Resource, x pod) {
 	locked := x.Locked.Tri()
 	r.ReleaseProtected, r.StopProtected = locked, locked
@@ -184,7 +184,7 @@ func (p *Provider) locks(r *guard.Resource, x pod) {
 	if !can("terminate") {
 		r.ReleaseProtected = guard.Yes
 	}
-	if !can("stop") && locked == guard.No && r.State == guard.StateRunning {
+	if !can("stop") && locked == guard.No && r.State != guard.StateStopped {
 		r.StopSaves, r.StoppedRate = guard.StopUnsupported, guard.Rate{}
 	}
 }
