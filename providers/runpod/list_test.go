@@ -251,6 +251,21 @@ func TestAPartThatFails(t *testing.T) {
 	}
 }
 
+// TestTheCatalogueOfACallThatEnds: the next call asks for it again.
+func TestTheCatalogueOfACallThatEnds(t *testing.T) {
+	f := &cloudtest.Faults{Next: full()}
+	ctx, cancel := context.WithCancel(at(t))
+	f.Add(1, func(r *http.Request) bool { return r.URL.Path == "/v2/catalog/gpus" }, func(http.ResponseWriter, *http.Request) { cancel() })
+	p := on(t, f)
+	inv, _ := p.List(ctx, providers.Query{Kinds: []guard.Kind{guard.Instance}})
+	if err := inv.Results[0].Err; !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if r := listed(t, p, guard.Instance)["serverless/e1"]; !r.Rate.Known() {
+		t.Errorf("after that an endpoint costs %s", r.Rate)
+	}
+}
+
 func TestGetMany(t *testing.T) {
 	c := cloud(thing("p1"), thing("p2"), thing("p3"), thing("p4"), thing("p5"), thing("p6"))
 	p := on(t, c)

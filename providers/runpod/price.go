@@ -112,7 +112,7 @@ func (p *Provider) memory(gpu string) guard.Gauge {
 }
 
 // learn reads the catalogue where it is missing or old. Where it cannot be read the old
-// one stands, and what is not in it has no price.
+// one stands, and what is not in it has no price; where nobody waits any more it was not asked.
 func (p *Provider) learn(ctx context.Context) {
 	now := providers.Clock(ctx)
 	p.mu.Lock()
@@ -122,6 +122,9 @@ func (p *Provider) learn(ctx context.Context) {
 		return
 	}
 	all, _ := list[gpuType](ctx, p, "gpus", nil, "catalog", "gpus")
+	if ctx.Err() != nil {
+		return
+	}
 	c := catalogue{asked: now, good: catalogueFor, gpus: make(map[string]gpuType, len(all))}
 	for _, g := range all {
 		id, _ := g.key()
