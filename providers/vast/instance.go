@@ -130,21 +130,25 @@ func (p *Provider) instance(x instance) guard.Resource {
 
 // price is what an instance costs: by the price book, or as the API tells it. dph_total is
 // what it costs while it runs, whether it does or not (description, the example of one that
-// is stopped); it is the whole only where the part without the disk stands beside it.
+// is stopped); it is the whole only where the part without the disk stands beside it. Of one
+// that is stopped a total with a GPU in it is that of the same sort, and its disk bills.
 func (p *Provider) price(r *guard.Resource, x instance) {
 	var now struct {
 		Total providers.Field `json:"totalHour"`
 		Disk  providers.Field `json:"diskHour"`
+		GPU   providers.Field `json:"gpuCostPerHour"`
 	}
 	x.Price.Into(&now)
 	total, running := hourly(now.Total), guard.Rate{}
 	if hourly(x.Base).Known() {
 		running = hourly(x.Total)
 	}
-	if r.StoppedRate = total; r.State != guard.StateStopped {
+	if r.StoppedRate = total; r.State != guard.StateStopped || hourly(now.GPU).Known() {
 		if r.StoppedRate = hourly(now.Disk); !r.StoppedRate.Known() {
 			r.StoppedRate = hourly(x.Storage)
 		}
+	}
+	if r.State != guard.StateStopped {
 		r.Rate = total
 		// While it runs both say the same. What loads is billed for its disk alone, and a
 		// moment later for all.

@@ -75,11 +75,11 @@ func TestStates(t *testing.T) {
 		{words("running", "running", "stopped", "stopped"), "stopping (running) for 1.38 USD"},
 		{words("running", "stopped", "stopped", "stopped"), "stopping (running) for 1.38 USD"},
 		{words("frozen", "stopped", "stopped", "stopped"), "unknown (frozen) for 1.38 USD"},
-		{words("stopped", "stopped", "stopped", "stopped"), "stopped (stopped) for 1.38 USD"},
-		{words("exited", "stopped", "stopped", "stopped"), "stopped (stopped) for 1.38 USD"},
-		{words("offline", "stopped", "stopped", "stopped"), "stopped (stopped) for 1.38 USD"},
-		{words(nil, "stopped", "stopped", "stopped"), "stopped (stopped) for 1.38 USD"},
-		{words("exited", "stopped", "running", "running"), "stopped (scheduling) for 1.38 USD"},
+		{words("stopped", "stopped", "stopped", "stopped"), "stopped (stopped) for 0.02 USD"},
+		{words("exited", "stopped", "stopped", "stopped"), "stopped (stopped) for 0.02 USD"},
+		{words("offline", "stopped", "stopped", "stopped"), "stopped (stopped) for 0.02 USD"},
+		{words(nil, "stopped", "stopped", "stopped"), "stopped (stopped) for 0.02 USD"},
+		{words("exited", "stopped", "running", "running"), "stopped (scheduling) for 0.02 USD"},
 	} {
 		c := cloud(thing("1"))
 		c.Boxes["1"] = vasttest.Box{Set: tt.set}
@@ -115,6 +115,7 @@ func TestPrices(t *testing.T) {
 		"it runs":                               {nil, "1.38 USD per hour, stopped 0.02 USD per hour"},
 		"the disk is within":                    {with(nil, map[string]any{"dph_base": 0.169, "dph_total": 0.207, "instance": hours(0.207, 0.038), "storage_total_cost": 0.038}), "0.207 USD per hour, stopped 0.038 USD per hour"},
 		"stopped":                               {with(stopped, map[string]any{"dph_base": 0.169, "dph_total": 0.207, "instance": hours(0.038, 0.038)}), "unknown, stopped 0.038 USD per hour"},
+		"stopped, and told as if it ran":        {with(stopped, map[string]any{"instance": hours(1.38, 0.02)}), "unknown, stopped 0.02 USD per hour"},
 		"stopped, and nothing told":             {with(stopped, map[string]any{"instance": nil}), "unknown, stopped unknown"},
 		"stopped for nothing":                   {with(stopped, map[string]any{"instance": hours(0, 0)}), "unknown, stopped unknown"},
 		"it runs, and is told as if it did not": {with(nil, map[string]any{"instance": hours(0.02, 0.02)}), "1.38 USD per hour, stopped 0.02 USD per hour"},
