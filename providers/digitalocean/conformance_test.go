@@ -76,6 +76,8 @@ func classify(r *http.Request, _ []byte) providertest.Op {
 	switch {
 	case path == "account":
 		return providertest.Op{Call: providertest.Identity}
+	case strings.Contains(path, "/invoices"):
+		return providertest.Op{Call: providertest.Charges}
 	case collection == "customers":
 		return providertest.Op{Call: providertest.Balance}
 	case collection == "tags":

@@ -17,6 +17,8 @@
 //     it is made of an instance; so are its backups and what people uploaded. A reserved IP
 //     is an address, free while a droplet has it (pages). All of these outlive the droplet.
 //     What a GB of them costs no call tells.
+//   - The bill is a month's invoice, or the preview of the running one. It is in dollars and
+//     shows all things, whatever else the token may read (description).
 //   - A tag is one word, which has a key up to its first colon, see [Provider.Tag].
 //   - `locked` is DigitalOcean's own lock: of an action under way, or of its staff.
 //   - GPUs are not watched. The monitoring of droplets tells rates of traffic, a call for
@@ -84,6 +86,7 @@ var (
 	_ providers.Provider = (*Provider)(nil)
 	_ providers.Tagger   = (*Provider)(nil)
 	_ providers.Balancer = (*Provider)(nil)
+	_ providers.Biller   = (*Provider)(nil)
 )
 
 // New makes the adapter. It calls nothing. Without a name or a token it is

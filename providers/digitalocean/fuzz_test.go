@@ -11,14 +11,16 @@ import (
 )
 
 // FuzzReplies: whatever a reply holds, nothing panics, no price is below or at zero, no
-// droplet is free, nothing is absent with status 200, and a list without a list in it is
-// not an empty one.
+// droplet is free, nothing is absent with status 200, a list without a list in it is not
+// an empty one, and a bill is of amounts and times.
 func FuzzReplies(f *testing.F) {
 	for _, seed := range []string{
 		`{"droplets":[{"id":3164444,"name":"a","status":"active","locked":false,"created_at":"2020-07-21T18:37:44Z","size":{"slug":"gpu-h100x1-80gb","price_hourly":6.74,"gpu_info":{"count":1}},"tags":["web","env:prod"],"volume_ids":["v-1"],"snapshot_ids":[1]}],"links":{},"meta":{"total":1}}`,
 		`{"droplet":{"id":1,"status":"off","size":{"price_hourly":0.00743999984115362}},"volume":{"id":"v","droplet_ids":[1],"size_gigabytes":10},"snapshot":{"id":"s","resource_id":"v","size_gigabytes":2.34}}`,
 		`{"images":[{"id":1,"type":"backup","status":"deleted","size_gigabytes":1e300}],"snapshots":[{"id":"1"}],"volumes":[],"reserved_ips":[{"ip":"45.55.96.47","droplet":{"id":1}}],"meta":{"total":1}}`,
 		`{"account":{"uuid":"u","team":{"uuid":"t"}},"month_to_date_balance":"-12.5"}`,
+		`{"invoices":[{"invoice_uuid":"i","invoice_period":"2026-03"}],"invoice_preview":null,"invoice_items":[{"product":"Droplets","resource_id":"1","amount":"1.25","start_time":"2026-03-01T00:00:00Z","end_time":"2026-03-09T00:00:00Z"}],"meta":{"total":1}}`,
+		`{"invoices":[],"invoice_preview":{"invoice_uuid":"i","invoice_period":"2026-03","updated_at":"2026-03-09T06:00:00Z"},"meta":{"total":0}}`,
 		`{"droplets":[],"meta":{"total":0}}`, `{"droplets":[null],"meta":{"total":1}}`, `{"droplets":null}`, `{}`, `[]`, `null`, ``,
 	} {
 		f.Add(seed)
@@ -53,6 +55,7 @@ func FuzzReplies(f *testing.F) {
 		if b, err := p.Balance(at(t)); err == nil && !b.Amount.IsSet() {
 			t.Errorf("%+v", b)
 		}
+		saneBill(t, p)
 		if id, err := p.Identity(at(t)); err == nil && id.ID == "" {
 			t.Errorf("%+v", id)
 		}

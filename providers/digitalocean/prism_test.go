@@ -1,9 +1,13 @@
 package digitalocean
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"testing"
+	"time"
 
 	"guard"
 	"guard/providers"
@@ -42,6 +46,30 @@ func (x ofGPUs) RoundTrip(r *http.Request) (*http.Response, error) {
 	return x.others.RoundTrip(r)
 }
 
+// whole makes the pages of a list count what they have: the description's examples of lists
+// count more, and none is complete.
+type whole struct{ next http.RoundTripper }
+
+func (x whole) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := x.next.RoundTrip(r)
+	if err != nil {
+		return resp, err
+	}
+	defer resp.Body.Close()
+	var reply map[string]any
+	if err := json.NewDecoder(resp.Body).Decode(&reply); err != nil {
+		return nil, err
+	}
+	for _, v := range reply {
+		if all, ok := v.([]any); ok {
+			reply["meta"] = map[string]int{"total": len(all)}
+		}
+	}
+	body, err := json.Marshal(reply)
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return resp, err
+}
+
 // TestPrism makes every call against DigitalOcean's own description: each request is valid
 // by it, each of its examples is understood, and so is each refusal that it names.
 func TestPrism(t *testing.T) {
@@ -49,6 +77,7 @@ func TestPrism(t *testing.T) {
 	t.Run("examples", func(t *testing.T) {
 		understands(t, mocked(t, m, ofGPUs{m.RoundTripper(t, "example=GPU Droplets"), m.RoundTripper(t, "")}))
 	})
+	t.Run("the example of a bill", func(t *testing.T) { understandsBill(t, m) })
 	t.Run("random values", func(t *testing.T) {
 		p := mocked(t, m, m.RoundTripper(t, "dynamic=true"))
 		for range 3 {
@@ -64,6 +93,7 @@ func TestPrism(t *testing.T) {
 			if b, err := p.Balance(at(t)); err == nil && !b.Amount.IsSet() {
 				t.Errorf("%+v", b)
 			}
+			saneBill(t, p)
 		}
 	})
 	for code, want := range map[string]error{"401": guard.ErrPermission, "429": guard.ErrThrottled, "500": guard.ErrUnavailable} {
@@ -71,6 +101,9 @@ func TestPrism(t *testing.T) {
 	}
 	t.Run("404", func(t *testing.T) {
 		p := mocked(t, m, m.RoundTripper(t, "code=404"))
+		if got, err := p.Charges(at(t), noon.Wall); !errors.Is(err, guard.ErrBadReply) {
+			t.Errorf("a bill that is not there: %v, %v", got, err)
+		}
 		for _, id := range things(p) {
 			if l := p.Get(at(t), id)[0]; l.Verdict != guard.VerdictAbsent {
 				t.Errorf("%s is %s, %v", id, l.Verdict, l.Err)
@@ -151,6 +184,9 @@ func refused(t *testing.T, p *Provider, want error) {
 	if _, err := p.Balance(at(t)); !errors.Is(err, want) {
 		t.Errorf("Balance: %v", err)
 	}
+	if got, err := p.Charges(at(t), noon.Wall); !errors.Is(err, want) || got != nil {
+		t.Errorf("Charges: %v, %v", got, err)
+	}
 	for _, kind := range kinds {
 		inv, err := p.List(at(t), providers.Query{Kinds: []guard.Kind{kind}})
 		if err != nil || !errors.Is(inv.Results[0].Err, want) {
@@ -174,5 +210,34 @@ func sane(t *testing.T, r guard.Resource) {
 	}
 	if !shaped(r.ID) || r.GPUs < 0 || r.SizeGB < 0 || r.State == guard.StateUnknown && r.Bills != guard.Yes || r.ID.Kind == guard.Instance && r.Bills != guard.Yes {
 		t.Errorf("%+v", r)
+	}
+}
+
+// understandsBill: the examples of invoices are of the winter of 2020, and each has the same
+// two items.
+func understandsBill(t *testing.T, m *prismtest.Mock) {
+	ctx := guard.WithInstant(t.Context(), guard.Instant{Wall: time.Date(2020, 2, 23, 12, 0, 0, 0, time.UTC)})
+	since := time.Date(2019, 12, 31, 0, 0, 0, 0, time.UTC)
+	if got, err := mocked(t, m, m.RoundTripper(t, "")).Charges(ctx, since); !errors.Is(err, guard.ErrBadReply) {
+		t.Errorf("2 invoices of 70 are a bill of %d charges, %v", len(got), err)
+	}
+	got, err := mocked(t, m, whole{m.RoundTripper(t, "")}).Charges(ctx, since.AddDate(0, 0, 2))
+	if err != nil || len(got) != 2 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for i, want := range []string{"Kubernetes Clusters 12.34 USD", "Spaces Subscription 34.45 USD"} {
+		if c := got[i]; c.Resource.ID != "" || c.What+" "+c.Amount.String() != want || c.From.Month() != time.January || !c.To.Equal(c.From.AddDate(0, 1, 0)) {
+			t.Errorf("%+v, want %s of January", c, want)
+		}
+	}
+}
+
+func saneBill(t *testing.T, p *Provider) {
+	t.Helper()
+	got, err := p.Charges(at(t), noon.Wall.AddDate(0, 0, -3))
+	for _, c := range got {
+		if err != nil || !c.Amount.IsSet() || !c.From.Before(c.To) || c.What == "" || c.Resource.ID != "" && !shaped(c.Resource) {
+			t.Errorf("%+v, %v", c, err)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -158,14 +159,16 @@ const (
 	maxPages = 1000
 )
 
-// list reads all pages of a list, in which each thing is once. Records that are none are
-// left out, and then there is an error beside the others; so it is where the pages do not
-// make up the number that the API counts, or that changes meanwhile.
-func list[T interface{ key() (string, bool) }](ctx context.Context, p *Provider, name, path string, query url.Values) ([]T, error) {
+// list reads all pages of a list, in which each thing is once, unless things have no IDs:
+// their key is "". Records that are none are left out, and then there is an error beside the
+// others; so it is where the pages do not make up the number that the API counts, or that
+// changes meanwhile. What else a page tells goes to also.
+func list[T interface{ key() (string, bool) }](ctx context.Context, p *Provider, name, path string, query url.Values, also ...func(reply map[string]providers.Field)) ([]T, error) {
 	out, at := []T{}, map[string]bool{}
 	seen, wrong, total := 0, 0, -1
+	var last []providers.Field
 	for n := 1; ; n++ {
-		raw, count, err := p.page(ctx, name, path, query, n)
+		raw, count, err := p.page(ctx, name, path, query, n, also)
 		before := len(out)
 		for _, b := range raw {
 			var x T
@@ -173,7 +176,7 @@ func list[T interface{ key() (string, bool) }](ctx context.Context, p *Provider,
 			id, ok := x.key()
 			if !ok {
 				wrong++
-			} else if !at[id] {
+			} else if id == "" || !at[id] {
 				at[id] = true
 				out = append(out, x)
 			}
@@ -183,8 +186,10 @@ func list[T interface{ key() (string, bool) }](ctx context.Context, p *Provider,
 			return out, err
 		case total >= 0 && count != total:
 			return out, fmt.Errorf("%w: the list of %s changed while it was read", guard.ErrBadReply, name)
+		case len(raw) > 0 && slices.EqualFunc(raw, last, func(a, b providers.Field) bool { return bytes.Equal(a, b) }):
+			return out, fmt.Errorf("%w: two pages of the list of %s are the same", guard.ErrBadReply, name)
 		}
-		total, seen = count, seen+len(raw)
+		total, seen, last = count, seen+len(raw), raw
 		switch {
 		case seen < total && len(out) > before && n < maxPages:
 		case wrong > 0:
@@ -198,7 +203,7 @@ func list[T interface{ key() (string, bool) }](ctx context.Context, p *Provider,
 }
 
 // page reads the n-th page of a list, and how many entries the API counts on all of them.
-func (p *Provider) page(ctx context.Context, name, path string, query url.Values, n int) (entries []providers.Field, total int, err error) {
+func (p *Provider) page(ctx context.Context, name, path string, query url.Values, n int, also []func(map[string]providers.Field)) (entries []providers.Field, total int, err error) {
 	q := url.Values{"per_page": {strconv.Itoa(perPage)}, "page": {strconv.Itoa(n)}}
 	maps.Copy(q, query)
 	reply, err := p.read(ctx, path, q)
@@ -207,6 +212,9 @@ func (p *Provider) page(ctx context.Context, name, path string, query url.Values
 	}
 	if err != nil {
 		return nil, 0, err
+	}
+	for _, f := range also {
+		f(reply)
 	}
 	var meta struct {
 		Total providers.Field `json:"total"`

@@ -28,6 +28,7 @@ type Cloud struct {
 	Canary   string // is put wherever a reply may hold a secret
 	PageSize int    // entries a page, at most; 0 is what is asked for
 	Balance  guard.Money
+	Invoices []Invoice
 	// Special is what is special of things, by ID.
 	Special map[string]Special
 
@@ -45,7 +46,10 @@ type Special struct {
 
 // Of plays a world of the conformance suite.
 func Of(w providertest.World) *Cloud {
-	return &Cloud{Cloud: cloudtest.Of(w), Token: providertest.Secret, Canary: w.Canary, PageSize: w.PageSize, Balance: w.Balance, Special: map[string]Special{}}
+	return &Cloud{
+		Cloud: cloudtest.Of(w), Token: providertest.Secret, Canary: w.Canary, PageSize: w.PageSize, Balance: w.Balance,
+		Invoices: billed(w.Charges, w.Canary), Special: map[string]Special{},
+	}
 }
 
 // Calls are the calls made so far, as METHOD PATH?QUERY.
@@ -76,6 +80,8 @@ func (c *Cloud) routes() *http.ServeMux {
 		}})
 	})
 	m.HandleFunc("GET /v2/customers/my/balance", c.getBalance)
+	m.HandleFunc("GET /v2/customers/my/invoices", c.listInvoices)
+	m.HandleFunc("GET /v2/customers/my/invoices/{id}", c.getInvoice)
 	m.HandleFunc("GET /v2/droplets", c.listDroplets)
 	m.HandleFunc("GET /v2/droplets/{id}", c.get(guard.Instance, "droplet", c.droplet))
 	m.HandleFunc("DELETE /v2/droplets/{id}", c.end(guard.Instance))
@@ -123,6 +129,11 @@ func refuse(w http.ResponseWriter, err error) bool {
 
 // page writes one page of records, as the request asks for it.
 func (c *Cloud) page(w http.ResponseWriter, r *http.Request, name string, all []map[string]any) {
+	c.pageWith(w, r, name, all, map[string]any{})
+}
+
+// pageWith is one with more in the reply.
+func (c *Cloud) pageWith(w http.ResponseWriter, r *http.Request, name string, all []map[string]any, reply map[string]any) {
 	asked := func(key string, default_, most int) int {
 		n, err := strconv.Atoi(r.URL.Query().Get(key))
 		if err != nil || n < 1 || n > most {
@@ -140,7 +151,8 @@ func (c *Cloud) page(w http.ResponseWriter, r *http.Request, name string, all []
 		q := url.Values{"page": {strconv.Itoa(page + 1)}, "per_page": {strconv.Itoa(size)}}
 		links["pages"] = map[string]string{"next": "https://api.digitalocean.com" + r.URL.Path + "?" + q.Encode()}
 	}
-	cloudtest.Reply(w, http.StatusOK, map[string]any{name: out, "links": links, "meta": map[string]int{"total": len(all)}})
+	reply[name], reply["links"], reply["meta"] = out, links, map[string]int{"total": len(all)}
+	cloudtest.Reply(w, http.StatusOK, reply)
 }
 
 // records are those of a kind that are not gone.
