@@ -154,7 +154,12 @@ func (p *Provider) Truths() guard.Truths {
 // only where guard runs in a pod, once, whether that is a node of a cluster.
 func (p *Provider) Identity(ctx context.Context) (guard.Identity, error) {
 	id := p.identity
-	pod := here(providers.ContainerEnv(os.Getenv, os.ReadFile))
+	env := providers.ContainerEnv(os.Getenv, os.ReadFile)
+	if e := here(env, endpointEnv); e != "" {
+		id.Self = endpointPrefix + e // a worker of it
+		return id, nil
+	}
+	pod := here(env, podEnv)
 	if pod == "" {
 		return id, nil
 	}
@@ -179,13 +184,16 @@ func (p *Provider) Identity(ctx context.Context) (guard.Identity, error) {
 	return id, nil
 }
 
-// podEnv is the variable in which a pod finds its own ID.
-const podEnv = "RUNPOD_POD_ID"
+// The variables in which a pod finds its own ID, and a serverless worker, which has both, that
+// of its endpoint (the vendor's library for workers).
+const (
+	podEnv      = "RUNPOD_POD_ID"
+	endpointEnv = "RUNPOD_ENDPOINT_ID"
+)
 
-// here is the ID of the pod that this runs in, by its container's variables; "" where it is
-// none.
-func here(env func(string) string) string {
-	id := env(podEnv)
+// here is the ID that a variable of the container has that this runs in; "" where it has none.
+func here(env func(string) string, variable string) string {
+	id := env(variable)
 	if len(id) > maxID || providers.Text(id, maxID) != id {
 		return ""
 	}

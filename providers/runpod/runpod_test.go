@@ -15,10 +15,10 @@ import (
 func TestHere(t *testing.T) {
 	env := func(v string) func(string) string { return func(string) string { return v } }
 	for name, c := range map[string]struct{ got, want string }{
-		"nowhere":                 {here(env("")), ""},
-		"in a pod":                {here(env("xyz")), "xyz"},
-		"in something else's pod": {here(env("a\nb")), ""},
-		"too long":                {here(env(strings.Repeat("x", 999))), ""},
+		"nowhere":                 {here(env(""), podEnv), ""},
+		"in a pod":                {here(env("xyz"), podEnv), "xyz"},
+		"in something else's pod": {here(env("a\nb"), podEnv), ""},
+		"too long":                {here(env(strings.Repeat("x", 999)), podEnv), ""},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %q, want %q", name, c.got, c.want)
@@ -53,6 +53,11 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("on %s: %d calls, want one", pod, n)
 		}
 	}
+	t.Setenv(endpointEnv, "e1")
+	if id, err := p.Identity(at(t)); err != nil || id.Self != "serverless/e1" {
+		t.Errorf("in a worker: %+v, %v", id, err)
+	}
+	t.Setenv(endpointEnv, "")
 	f := &cloudtest.Faults{Next: full()}
 	f.Add(0, func(*http.Request) bool { return true }, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
 	if id, err := on(t, f).Identity(at(t)); !errors.Is(err, guard.ErrUnavailable) {
