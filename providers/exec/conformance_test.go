@@ -71,9 +71,9 @@ func (x *plugin) dial() (conn, error) {
 
 type inProcess struct{ net.Conn }
 
-func (c inProcess) end() string {
+func (c inProcess) end() (string, bool) {
 	c.Close()
-	return "exit status 1"
+	return "exit status 1", false
 }
 
 func (x *plugin) serve(rw io.ReadWriter) {

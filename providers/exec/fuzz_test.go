@@ -40,7 +40,7 @@ func (e *echo) Read(b []byte) (int, error) {
 
 func (*echo) SetDeadline(time.Time) error { return nil }
 
-func (*echo) end() string { return "exit status 0" }
+func (*echo) end() (string, bool) { return "exit status 0", false }
 
 // FuzzReplies: whatever a program answers, nothing is told that guard could count with and
 // should not, and only the protocol's own word is an absence.

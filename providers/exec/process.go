@@ -17,8 +17,9 @@ import (
 type conn interface {
 	io.ReadWriter
 	SetDeadline(t time.Time) error
-	// end ends the program and whatever it has started, and says in our words how it ended.
-	end() string
+	// end ends the program and whatever it has started, and says in our words how it ended,
+	// and whether it had ended by itself.
+	end() (how string, itself bool)
 }
 
 // process is a program as the operating system runs it.
@@ -106,7 +107,7 @@ func (p *process) SetDeadline(t time.Time) error {
 }
 
 // end implements conn. The group goes before the program is waited for, see killGroup.
-func (p *process) end() string {
+func (p *process) end() (how string, itself bool) {
 	killGroup(p.cmd.Process.Pid)
 	p.in.Close()
 	p.out.Close()
@@ -118,11 +119,11 @@ func (p *process) end() string {
 	case <-last.C:
 	}
 	p.err.Close()
-	how := p.cmd.ProcessState.String()
+	how = p.cmd.ProcessState.String()
 	if n := p.grumbled.Load(); n > 0 {
 		how += fmt.Sprintf("; it wrote %d bytes to its standard error, which guard does not show: send that to a file to read them", n)
 	}
-	return how
+	return how, p.cmd.ProcessState.Exited()
 }
 
 // Programs are those that run, to be ended together.

@@ -75,7 +75,9 @@ func TestPrograms(t *testing.T) {
 		"hangs":                {hello + "read line; sleep 600", "no answer within 300ms", guard.ErrUnavailable, true},
 		"hangs at once":        {"#!/bin/sh\nsleep 600", "no answer within 300ms", guard.ErrUnavailable, false},
 		"reads nothing":        {hello + "exec sleep 600", "no answer within 300ms", guard.ErrUnavailable, true},
-		"forks and exits":      {hello + "read line; sleep 600 & exit 0", "no answer within 300ms", guard.ErrUnavailable, true},
+		"forks and exits":      {hello + "read line; sleep 600 & exit 3", "ended without an answer (exit status 3), and something that it started", guard.ErrUnavailable, true},
+		"forks away and exits": {hello + "read line; setsid sleep 5 & exit 3", "ended without an answer (exit status 3), and something that it started", guard.ErrUnavailable, true},
+		"ends no line":         {hello + `read line; printf '{"v":1,"id":2,"result":{}}'; sleep 600`, "did not end its line within 300ms", guard.ErrUnavailable, true},
 		"prints garbage":       {hello + "read line; echo Traceback: boom", "no reply in JSON", guard.ErrBadReply, true},
 		"prints a log":         {hello + "read line; echo; echo", "no reply in JSON", guard.ErrBadReply, true},
 		"prints a gigabyte":    {hello + "read line; yes aaaaaaaaaaaaaaaaaaaaaaaa | tr -d '\\n'", "longer than 16 MiB", guard.ErrBadReply, true},
@@ -103,8 +105,11 @@ func TestPrograms(t *testing.T) {
 			t.Parallel()
 			for call, ask := range map[string]func(context.Context, *Provider) error{"list": list, "release": release} {
 				p := program(t, tt.script, func(c *Config) {
-					if c.Timeout = 30 * time.Second; strings.Contains(tt.want, "300ms") {
+					switch c.Timeout = 30 * time.Second; {
+					case strings.Contains(tt.want, "300ms"):
 						c.Timeout = 300 * time.Millisecond
+					case strings.Contains(tt.want, "it started"): // what started it has to be gone by then
+						c.Timeout = 2 * time.Second
 					}
 				})
 				begun := time.Now()

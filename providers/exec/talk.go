@@ -96,16 +96,17 @@ type talk struct {
 	lines *bufio.Reader
 	last  int // the number of the last request
 
-	once sync.Once
-	how  string
+	once   sync.Once
+	how    string
+	itself bool
 }
 
 func newTalk(c conn) *talk { return &talk{conn: c, lines: bufio.NewReaderSize(c, 64<<10)} }
 
-// end ends the program, once, and tells how it ended.
-func (t *talk) end() string {
-	t.once.Do(func() { t.how = t.conn.end() })
-	return t.how
+// end ends the program, once, and tells how it ended, and whether it had by itself.
+func (t *talk) end() (how string, itself bool) {
+	t.once.Do(func() { t.how, t.itself = t.conn.end() })
+	return t.how, t.itself
 }
 
 // past is a deadline that is over.
@@ -133,7 +134,7 @@ func (t *talk) exchange(ctx context.Context, timeout time.Duration, call string,
 	}()
 	if _, err := t.Write(append(line, '\n')); err != nil {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return nil, late(ctx, timeout)
+			return nil, t.late(ctx, timeout, false)
 		}
 		return nil, t.ended()
 	}
@@ -145,7 +146,7 @@ func (t *talk) exchange(ctx context.Context, timeout time.Duration, call string,
 	case errors.Is(err, errTooLong):
 		f = bad(true, "its answer is longer than %d MiB; it was ended", maxLine>>20)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		f = late(ctx, timeout)
+		f = t.late(ctx, timeout, len(line) > 0)
 	default:
 		f = t.ended()
 		if len(line) > 0 {
@@ -161,19 +162,29 @@ func bad(broken bool, format string, args ...any) *failure {
 	return &failure{what: fmt.Sprintf(format, args...), kinds: []error{guard.ErrBadReply}, open: true, broken: broken}
 }
 
-// late is the failure of a call that took too long, or that nobody waits for any more.
-func late(ctx context.Context, timeout time.Duration) *failure {
-	f := &failure{what: fmt.Sprintf("it gave no answer within %s; it was ended", timeout), kinds: []error{guard.ErrUnavailable}, broken: true}
-	if err := ctx.Err(); err != nil {
+// late is the failure of a call that took too long, or that nobody waits for any more; begun
+// tells that an answer had begun.
+func (t *talk) late(ctx context.Context, timeout time.Duration, begun bool) *failure {
+	f := &failure{kinds: []error{guard.ErrUnavailable}, broken: true}
+	how, itself := t.end()
+	switch err := ctx.Err(); {
+	case err != nil:
 		f.what = "it gave no answer in time; it was ended"
 		f.kinds = append(f.kinds, err)
+	case itself:
+		f.what = "it ended without an answer (" + how + "), and something that it started held its output open"
+	case begun:
+		f.what = fmt.Sprintf("it began an answer and did not end its line within %s; it was ended", timeout)
+	default:
+		f.what = fmt.Sprintf("it gave no answer within %s; it was ended", timeout)
 	}
 	return f
 }
 
 // ended is the failure of a call whose program is there no more.
 func (t *talk) ended() *failure {
-	return &failure{what: "it ended without an answer (" + t.end() + ")", kinds: []error{guard.ErrUnavailable}, broken: true, passing: true}
+	how, _ := t.end()
+	return &failure{what: "it ended without an answer (" + how + ")", kinds: []error{guard.ErrUnavailable}, broken: true, passing: true}
 }
 
 var errTooLong = errors.New("too long a line")
