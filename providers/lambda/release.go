@@ -38,12 +38,14 @@ func (p *Provider) Release(ctx context.Context, id guard.ResourceID, _ providers
 // its ID, or a record with that.
 func (p *Provider) end(ctx context.Context, method string, in any, name, id string, path []string) error {
 	var reply struct {
-		Data map[string][]providers.Field `json:"data"`
+		Data map[string]providers.Field `json:"data"`
 	}
 	if err := p.api.Call(ctx, method, nil, in, &reply, path...); err != nil {
 		return err
 	}
-	for _, f := range reply.Data[name] {
+	var ended []providers.Field
+	reply.Data[name].Into(&ended) // else it names nothing
+	for _, f := range ended {
 		var record struct {
 			ID providers.Field `json:"id"`
 		}

@@ -85,6 +85,7 @@ func TestWhatAReleaseIsAnswered(t *testing.T) {
 		want   error
 	}{
 		"named":               {guard.Instance, 200, `{"data":{"terminated_instances":[{"id":"b"},{"id":"a","status":"terminating"}]}}`, nil},
+		"and more":            {guard.Instance, 200, `{"data":{"terminated_instances":[null,7,{"id":"a"}],"request":"r-1"},"meta":{}}`, nil},
 		"another's name":      {guard.Instance, 200, `{"data":{"terminated_instances":[{"id":"b"}]}}`, guard.ErrUncertain},
 		"nothing ended":       {guard.Instance, 200, `{"data":{"terminated_instances":[]}}`, guard.ErrUncertain},
 		"no data":             {guard.Instance, 200, `{"data":null}`, guard.ErrUncertain},
