@@ -254,6 +254,7 @@ func TestPages(t *testing.T) {
 		"the second is not found":      {[]string{`{"instances":[{"id":1}],"next_token":"a"}`, `{"success":false,"error":"not_found"}`}, 1, false},
 		"the second is without a list": {[]string{`{"instances":[{"id":1}],"next_token":"a"}`, `{"success":true}`}, 1, false},
 		"one twice, and one not":       {[]string{`{"instances":[{"id":1},{"id":2}],"next_token":"a"}`, `{"instances":[{"id":2},{"id":3}],"total_instances":4}`}, 3, false},
+		"only the first says how many": {[]string{`{"instances":[{"id":1}],"next_token":"a","total_instances":9}`, `{"instances":[{"id":2}],"next_token":null}`}, 2, false},
 		"one twice":                    {[]string{`{"instances":[{"id":1},{"id":2}],"next_token":"a"}`, `{"instances":[{"id":2}],"total_instances":2}`}, 2, true},
 		"an empty one between":         {[]string{`{"instances":[{"id":1}],"next_token":"a"}`, `{"instances":[],"next_token":"b"}`, `{"instances":[{"id":2}],"total_instances":2}`}, 2, true},
 		"an entry without an ID":       {[]string{`{"instances":[{"id":1},{"id":"2"},null,7],"next_token":null}`}, 1, false},

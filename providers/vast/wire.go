@@ -97,7 +97,7 @@ const mostPages = 10_000
 // Fields that are left out of T are never kept: an instance's jupyter_token, its environment
 // and its commands are secrets.
 func list[T interface{ key() (string, bool) }](ctx context.Context, p *Provider, name, total string, query url.Values, path ...string) ([]T, error) {
-	out, wrong := []T{}, 0
+	out, wrong, all := []T{}, 0, int64(0)
 	at := map[string]int{} // where the record of a key is
 	tokens := map[string]bool{}
 	for range mostPages {
@@ -129,6 +129,9 @@ func list[T interface{ key() (string, bool) }](ctx context.Context, p *Provider,
 				out = append(out, x)
 			}
 		}
+		if n, ok := page[total].Count(maxTotal); ok {
+			all = n // things come and go meanwhile: the last word counts
+		}
 		next := page["next_token"]
 		token := ""
 		switch {
@@ -141,8 +144,8 @@ func list[T interface{ key() (string, bool) }](ctx context.Context, p *Provider,
 			query.Set("after_token", token)
 			continue
 		}
-		if n, ok := page[total].Count(maxTotal); ok && int64(len(out)+wrong) < n {
-			return out, fmt.Errorf("%w: the list of %s has %d entries and says that there are %d", guard.ErrBadReply, name, len(out)+wrong, n)
+		if int64(len(out)+wrong) < all {
+			return out, fmt.Errorf("%w: the list of %s has %d entries and says that there are %d", guard.ErrBadReply, name, len(out)+wrong, all)
 		}
 		if wrong > 0 {
 			return out, fmt.Errorf("%w: %d entries of the list of %s make no sense, so it does not count as complete", guard.ErrBadReply, wrong, name)
