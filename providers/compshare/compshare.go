@@ -14,6 +14,9 @@
 //     seven days (pages).
 //   - Only what is Stopped is terminated. The system disk goes with it; data disks stay and
 //     bill on, and are volumes here (pages; their list: tool).
+//   - What an account's own images hold beyond 30 GB costs by the day (pages). They are read in
+//     each region by itself (tool), and deleted where they are not published (pages).
+//   - Shared bandwidth and cloud storage, which cost, too, are nothing that guard lists.
 //   - An instance has one operation at a time; what it stands in the way of is refused with
 //     InstanceOperationInProgress, for ten minutes at most (pages).
 //   - An account is a project: without a name it is the default one (pages).
@@ -57,7 +60,7 @@ type Options struct {
 	// Config is the account's own section.
 	Config Config
 	// Book says what things cost instead of the API; nil says nothing. An instance's type is
-	// its GpuType, a volume's "data-disk".
+	// its GpuType, a volume's "data-disk", an image's "custom-image".
 	Book *prices.Book
 	// Base makes the HTTP calls; nil is a pooled transport.
 	Base http.RoundTripper
@@ -118,8 +121,8 @@ func (p *Provider) Truths() guard.Truths {
 		// IDs are drawn by the server, and no request can choose one (pages).
 		ImmutableIDs: true,
 		HasGet:       true,
-		// A disk is looked for in the list of all.
-		ListedOnly: []guard.Kind{guard.Volume},
+		// A disk or an image is looked for in the list of all.
+		ListedOnly: []guard.Kind{guard.Volume, guard.Image},
 		// Of what is terminated nothing is told any more.
 		TerminalBilling: false,
 		Stop:            guard.StopSavesCompute,
@@ -133,7 +136,7 @@ func (p *Provider) Truths() guard.Truths {
 		// deleted.
 		AtZero:         guard.ZeroDeletes,
 		PriceUnit:      "machine", // pages: the price of CPU, memory and GPUs together
-		DeleteLeaves:   []guard.Kind{guard.Volume},
+		DeleteLeaves:   []guard.Kind{guard.Volume, guard.Image},
 		ReclaimShows:   "a spot instance is Stopped, which nobody else can do to it",
 		Signals:        "utilisation and memory of each GPU in the last minute",
 		CallsPerSecond: callsPerSecond,

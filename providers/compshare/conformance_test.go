@@ -28,8 +28,8 @@ func TestConformance(t *testing.T) {
 		Classify:     classify,
 		Scopes:       []string{Scope},
 		ID:           uhostID,
-		LeftoverID:   func(_ guard.Kind, n int) string { return fmt.Sprintf("udisk-%08d", n) },
-		Kinds:        []guard.Kind{guard.Volume},
+		LeftoverID:   leftoverID,
+		Kinds:        []guard.Kind{guard.Volume, guard.Image},
 		Attached:     []guard.Kind{guard.Volume},
 		Currency:     cny,
 		NoTags:       true,
@@ -43,6 +43,14 @@ func TestConformance(t *testing.T) {
 
 // uhostID is the suite's n-th instance.
 func uhostID(n int) string { return fmt.Sprintf("uhost-%010d", n) }
+
+// leftoverID is the suite's n-th disk or image.
+func leftoverID(kind guard.Kind, n int) string {
+	if kind == guard.Image {
+		return fmt.Sprintf("compshareImage-%08d", n)
+	}
+	return fmt.Sprintf("udisk-%08d", n)
+}
 
 // adapter is one without a pace.
 func adapter(t testing.TB, name string, rt http.RoundTripper, secret guard.Secret) *Provider {
@@ -68,11 +76,11 @@ func classify(_ *http.Request, body []byte) providertest.Op {
 			return providertest.Op{Call: providertest.Get}
 		}
 		return providertest.Op{Call: providertest.List, Scope: Scope}
-	case "DescribeCompshareDisk":
+	case "DescribeCompshareDisk", "DescribeCompShareCustomImages":
 		return providertest.Op{Call: providertest.List, Scope: Scope}
 	case "StopCompShareInstance":
 		return providertest.Op{Call: providertest.Stop}
-	case "TerminateCompShareInstance", "DeleteCompshareDisk":
+	case "TerminateCompShareInstance", "DeleteCompshareDisk", "TerminateCompShareCustomImage":
 		return providertest.Op{Call: providertest.Release}
 	case "GetCompShareInstanceMonitor":
 		return providertest.Op{Call: providertest.Signals}

@@ -19,6 +19,7 @@ func FuzzReplies(f *testing.F) {
 		`{"RetCode":0,"TotalCount":1,"UHostSet":[{"UHostId":"a","ChargeType":"Dynamic","ExpireTime":4070908800,"InstancePrice":1e38,"DiskSet":[{"DiskId":"d","IsBoot":"False"}]}],"DiskSet":[{"ResourceId":"v","Configuration":"100GB","ChargeType":"Day","ExpiredTime":1773144000}]}`,
 		`{"RetCode":0,"ProjectSet":[{"ProjectId":"org-1","IsDefault":true}],"Data":{"List":[{"UHostId":"a","Metrics":[{"MetricKey":"cloudwatch_gpu_util","Results":[{"TagMap":{"gpu_bus_id":"0"},"Values":[{"Timestamp":1773144000,"Value":42}]}]}]}]}}`,
 		`{"RetCode":0,"TotalCount":0,"UHostSet":null}`, `{"RetCode":171,"Message":"Signature VerifyAC Error"}`, `{"RetCode":1,"Message":"InstanceOperationInProgress"}`,
+		`{"RetCode":0,"TotalCount":1,"ZoneInfo":[{"Region":"cn-wlcb","Zone":"cn-wlcb-01"}],"ImageSet":[{"CompShareImageId":"i","Size":40960,"Visibility":0,"CreateTime":"1773144000"}]}`,
 		`{"RetCode":0,"TotalCount":2,"UHostSet":[null,1]}`, `{"RetCode":"0"}`, `{}`, `[]`, `null`, ``,
 	} {
 		f.Add(seed)
@@ -31,7 +32,7 @@ func FuzzReplies(f *testing.F) {
 			Disks json.RawMessage `json:"DiskSet"`
 		}
 		success := json.Unmarshal([]byte(body), &whole) == nil && string(whole.Code) == "0"
-		inv, err := p.List(at(t), providers.Query{Kinds: []guard.Kind{guard.Instance, guard.Volume}})
+		inv, err := p.List(at(t), providers.Query{Kinds: []guard.Kind{guard.Instance, guard.Volume, guard.Image}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +51,7 @@ func FuzzReplies(f *testing.F) {
 			}
 		}
 		p.Signals(at(t), q)
-		for _, id := range []guard.ResourceID{p.id(guard.Instance, "a"), p.id(guard.Volume, "v")} {
+		for _, id := range []guard.ResourceID{p.id(guard.Instance, "a"), p.id(guard.Volume, "v"), p.id(guard.Image, "i")} {
 			switch l := p.Get(at(t), id)[0]; l.Verdict {
 			case guard.VerdictAbsent:
 				if !success {

@@ -9,19 +9,20 @@ import (
 	"guard/providers"
 )
 
-// Get implements providers.Provider. Instances are a call for each hundred of them, volumes one
-// for all.
+// Get implements providers.Provider. Instances are a call for each hundred of them; a volume or
+// an image is looked for in the list of all.
 func (p *Provider) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup {
 	found := map[string]guard.Lookup{} // by nameOf
-	var instances, volumes []string
+	var instances []string
+	listed := map[guard.Kind][]string{}
 	for _, id := range ids {
 		switch {
 		case id.ID == "" || len(id.ID) > maxID:
 			found[nameOf(id)] = p.unknown(id, fmt.Errorf("%w: it cannot be an ID", guard.ErrInvalid))
 		case id.Kind == guard.Instance && !slices.Contains(instances, id.ID):
 			instances = append(instances, id.ID)
-		case id.Kind == guard.Volume:
-			volumes = append(volumes, id.ID)
+		case id.Kind == guard.Volume, id.Kind == guard.Image:
+			listed[id.Kind] = append(listed[id.Kind], id.ID)
 		case id.Kind != guard.Instance:
 			found[nameOf(id)] = p.unknown(id, fmt.Errorf("%w: CompShare has no %s", guard.ErrUnsupported, id.Kind))
 		}
@@ -44,13 +45,19 @@ func (p *Provider) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Loo
 			found[nameOf(p.id(guard.Instance, id))] = look
 		}
 	}
-	if len(volumes) > 0 {
+	for _, kind := range []guard.Kind{guard.Volume, guard.Image} {
+		if len(listed[kind]) == 0 {
+			continue
+		}
 		all, err := []guard.Resource(nil), stop
 		if err == nil {
-			all, err = p.volumes(ctx)
+			all, err = p.things(ctx, kind)
 		}
-		for _, id := range volumes {
-			found[nameOf(p.id(guard.Volume, id))] = p.look(p.id(guard.Volume, id), err == nil, err)
+		if providers.EndsAll(err) {
+			stop = err
+		}
+		for _, id := range listed[kind] {
+			found[nameOf(p.id(kind, id))] = p.look(p.id(kind, id), err == nil, err)
 		}
 		for _, r := range all {
 			found[nameOf(r.ID)] = guard.Lookup{Verdict: guard.VerdictFound, Resource: r}
@@ -87,11 +94,11 @@ func (p *Provider) unknown(id guard.ResourceID, err error) guard.Lookup {
 // one of those that were asked for, and that there are as many as it counts: only then is what
 // it leaves out not there.
 func (p *Provider) byID(ctx context.Context, ids []string) (told map[string]instance, whole bool, err error) {
-	body, err := p.ask(ctx, "DescribeCompShareInstance", params{"UHostIds": ids, "Offset": 0, "Limit": pageSize})
+	body, err := p.ask(ctx, describe, params{"UHostIds": ids, "Offset": 0, "Limit": pageSize})
 	if err != nil {
 		return nil, false, err
 	}
-	entries, total, err := pageOf(body)
+	entries, total, err := pageOf(body, hosts)
 	if err != nil {
 		return nil, false, err
 	}

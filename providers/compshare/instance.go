@@ -28,6 +28,7 @@ type instance struct {
 	Expires providers.Field `json:"ExpireTime"`
 	Ends    providers.Field `json:"ReleaseTime"`
 	Renews  providers.Field `json:"AutoRenew"`
+	Made    providers.Field `json:"CompShareImageId"` // what it was made from
 
 	Price      providers.Field `json:"InstancePrice"`
 	Image      providers.Field `json:"CompShareImagePrice"`

@@ -3,6 +3,7 @@ package compshare
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,57 +14,64 @@ import (
 // pageSize is the most that a page may have, and that may be asked for by ID (pages).
 const pageSize = 100
 
-// List reads instances, or volumes: data disks, mounted or not. For other kinds the result is
-// guard.ErrUnsupported.
+// List reads instances, volumes (data disks, mounted or not) or images (those that the account
+// has made). For other kinds the result is guard.ErrUnsupported.
 //
 // Instances are a call for each hundred, and one for each hundred of those whose price is not
-// known, or has not been asked for in ten minutes. Volumes are one call.
+// known, or has not been asked for in ten minutes. Volumes are one call. Images are one for the
+// regions, one for each hundred in each, and where there are any one for each hundred instances.
 func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inventory, error) {
-	return providers.ListScope(ctx, q, p.name, Scope, func(ctx context.Context, kind guard.Kind) ([]guard.Resource, error) {
-		switch kind {
-		case guard.Instance:
-			return p.instances(ctx)
-		case guard.Volume:
-			return p.volumes(ctx)
-		}
-		return nil, guard.ErrUnsupported
-	}), nil
+	return providers.ListScope(ctx, q, p.name, Scope, p.things), nil
 }
 
-// page is an answer with instances.
-type page struct {
-	Set   providers.Field `json:"UHostSet"`
-	Total providers.Field `json:"TotalCount"`
-}
-
-// pageOf takes an answer apart: its entries, and how many there are in all.
-func pageOf(body providers.Field) (entries []providers.Field, total int64, err error) {
-	var x page
-	body.Into(&x)
-	total, ok := x.Total.Count(maxAll)
-	if !ok {
-		return nil, 0, fmt.Errorf("%w: the answer does not say how many instances there are", guard.ErrBadReply)
+// things reads what there is of a kind.
+func (p *Provider) things(ctx context.Context, kind guard.Kind) ([]guard.Resource, error) {
+	switch kind {
+	case guard.Instance:
+		return p.instances(ctx)
+	case guard.Volume:
+		return p.volumes(ctx)
+	case guard.Image:
+		return p.images(ctx)
 	}
-	empty := total == 0 && string(x.Set) == "null"
-	if !empty && !x.Set.Into(&entries) {
-		return nil, 0, fmt.Errorf("%w: the answer has no list of instances in it", guard.ErrBadReply)
+	return nil, guard.ErrUnsupported
+}
+
+// pageOf takes an answer apart: the entries in a set of it, and how many there are in all.
+func pageOf(body providers.Field, set string) (entries []providers.Field, total int64, err error) {
+	var x map[string]providers.Field
+	body.Into(&x)
+	total, ok := x["TotalCount"].Count(maxAll)
+	if !ok {
+		return nil, 0, fmt.Errorf("%w: the answer does not say how many there are", guard.ErrBadReply)
+	}
+	empty := total == 0 && string(x[set]) == "null"
+	if !empty && !x[set].Into(&entries) {
+		return nil, 0, fmt.Errorf("%w: the answer has no %s in it", guard.ErrBadReply, set)
 	}
 	return entries, total, nil
 }
 
-// all reads every page, and gives an error beside what was read where that is not all that
-// the provider says there is.
-func (p *Provider) all(ctx context.Context) ([]instance, error) {
-	var out []instance
+// record is an entry of a list.
+type record interface {
+	key() (string, bool)
+}
+
+// list reads every page of a list, and gives an error beside what was read where that is not
+// all that the provider says there is. The call's own parameters are in.
+func list[T record](ctx context.Context, p *Provider, action string, in params, set string) ([]T, error) {
+	var out []T
 	seen := map[string]bool{}
 	wrong := 0
 	var before int64
 	for offset := 0; ; {
-		body, err := p.ask(ctx, "DescribeCompShareInstance", params{"Offset": offset, "Limit": pageSize})
+		page := params{"Offset": offset, "Limit": pageSize}
+		maps.Copy(page, in)
+		body, err := p.ask(ctx, action, page)
 		if err != nil {
 			return out, err
 		}
-		entries, total, err := pageOf(body)
+		entries, total, err := pageOf(body, set)
 		if err != nil {
 			return out, err
 		}
@@ -74,7 +82,7 @@ func (p *Provider) all(ctx context.Context) ([]instance, error) {
 		offset += len(entries) // a page may be shorter than it could be
 		had := len(out) + wrong
 		for _, f := range entries {
-			var x instance
+			var x T
 			id, ok := "", f.Into(&x)
 			if ok {
 				id, ok = x.key()
@@ -97,6 +105,17 @@ func (p *Provider) all(ctx context.Context) ([]instance, error) {
 		}
 		return out, nil
 	}
+}
+
+// describe is the call that tells of instances, and hosts the set of them in its answer.
+const (
+	describe = "DescribeCompShareInstance"
+	hosts    = "UHostSet"
+)
+
+// all are the instances as they are told of.
+func (p *Provider) all(ctx context.Context) ([]instance, error) {
+	return list[instance](ctx, p, describe, nil, hosts)
 }
 
 // instances gives what was read, and the first error.

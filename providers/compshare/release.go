@@ -13,8 +13,8 @@ import (
 // stopWait is how long what is being stopped is left alone.
 const stopWait = 30 * time.Second
 
-// Release terminates an instance, which leaves its data disks, or deletes a data disk with its
-// data. An instance that is not Stopped is stopped, and answered with a *guard.RetryError
+// Release terminates an instance, which leaves its data disks, or deletes a data disk or an
+// image. An instance that is not Stopped is stopped, and answered with a *guard.RetryError
 // around guard.ErrConflict; a spot instance has no stop, and is terminated as it is. CompShare
 // takes no token: what is gone is read as gone, and so nil.
 func (p *Provider) Release(ctx context.Context, id guard.ResourceID, _ providers.ReleaseOptions) error {
@@ -24,6 +24,8 @@ func (p *Provider) Release(ctx context.Context, id guard.ResourceID, _ providers
 		err = p.terminate(ctx, id.ID)
 	case guard.Volume:
 		err = p.deleteDisk(ctx, id.ID)
+	case guard.Image:
+		err = p.deleteImage(ctx, id.ID)
 	default:
 		err = fmt.Errorf("%w: CompShare has no %s", guard.ErrUnsupported, id.Kind)
 	}

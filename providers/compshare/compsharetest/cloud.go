@@ -22,8 +22,8 @@ import (
 	"guard/providers/providertest/cloudtest"
 )
 
-// Cloud is one project, an [http.Handler]. Instances are its things of the kind instance, and
-// data disks those of the kind volume. Its fields are set before it is used; Change changes
+// Cloud is one project, an [http.Handler]. Instances are its things of the kind instance,
+// data disks those of the kind volume, and its own images those of the kind image. Its fields are set before it is used; Change changes
 // them later.
 type Cloud struct {
 	*cloudtest.Cloud
@@ -34,6 +34,8 @@ type Cloud struct {
 	PageSize int
 	// Instances is what is special of instances, by ID.
 	Instances map[string]Instance
+	// Images replace fields of the records of images, whatever they should be, by ID.
+	Images map[string]map[string]any
 	// Locked are instances on which another operation goes on.
 	Locked map[string]bool
 
@@ -62,8 +64,12 @@ const PublicKey = "public-key-of-tests"
 // Project is the default one, and the one whose things these are.
 const Project = "org-tests"
 
-// Zone is where everything is.
-const Zone = "cn-wlcb-01"
+// Zone is where everything is but an image whose ID begins with Far: that is in FarZone.
+const (
+	Zone    = "cn-wlcb-01"
+	Far     = "far-"
+	FarZone = "cn-sh2-02"
+)
 
 // Of plays a world of the conformance suite.
 func Of(w providertest.World) *Cloud {
@@ -89,7 +95,7 @@ func (c *Cloud) Calls() []string {
 
 // request is what a call may have.
 type request struct {
-	Action, Region, Zone, UHostId, UDiskId, HostId string //nolint:revive // the API's names
+	Action, Region, Zone, UHostId, UDiskId, CompShareImageId string //nolint:revive // the API's names
 
 	UHostIds      []string
 	Offset, Limit int
@@ -114,7 +120,8 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	do := map[string]func(http.ResponseWriter, request){
 		"GetProjectList": c.projects, "DescribeCompShareInstance": c.describe, "StopCompShareInstance": c.stop,
 		"TerminateCompShareInstance": c.terminate, "GetCompShareInstanceMonitor": c.monitor,
-		"DescribeCompshareDisk": c.disks, "DeleteCompshareDisk": c.deleteDisk,
+		"DescribeCompshareDisk": c.disks, "DeleteCompshareDisk": c.deleteDisk, "DescribeCompShareSupportZone": c.zones,
+		"DescribeCompShareCustomImages": c.images, "TerminateCompShareCustomImage": c.deleteImage,
 	}[in.Action]
 	if do == nil {
 		Code(w, 161, "Action ["+in.Action+"] not exist")
@@ -274,5 +281,52 @@ func (c *Cloud) deleteDisk(w http.ResponseWriter, in request) {
 	}
 	if err := c.Release(guard.Volume, in.UDiskId); errors.Is(err, guard.ErrNotFound) || !refuse(w, err) {
 		success(w, in, map[string]any{"UDiskId": in.UDiskId})
+	}
+}
+
+func (c *Cloud) zones(w http.ResponseWriter, in request) {
+	if in.Region == "" {
+		Code(w, 230, "Params [Region] not available")
+		return
+	}
+	zone := func(name string) any {
+		return map[string]any{"Region": name[:strings.LastIndexByte(name, '-')], "Zone": name, "Describe": name}
+	}
+	success(w, in, map[string]any{"ZoneInfo": []any{zone(Zone), zone("cn-wlcb-02"), zone(FarZone)}})
+}
+
+// ImageMB is the size of every image.
+const ImageMB = 100 << 10
+
+// zoneOf is where an image is.
+func zoneOf(id string) string {
+	if strings.HasPrefix(id, Far) {
+		return FarZone
+	}
+	return Zone
+}
+
+// images tells of those of one region.
+func (c *Cloud) images(w http.ResponseWriter, in request) {
+	all := []any{}
+	for _, t := range c.List(guard.Image, "") {
+		if in.Region != "" && strings.HasPrefix(zoneOf(t.ID), in.Region) && t.State != guard.StateGone {
+			image := map[string]any{"CompShareImageId": t.ID, "Name": t.Name, "ImageType": "Custom", "Status": "Available", "Size": ImageMB, "Visibility": 0,
+				"CreateTime": t.Created.Unix(), "Readme": c.Canary}
+			maps.Copy(image, c.Images[t.ID])
+			all = append(all, image)
+		}
+	}
+	entries, _ := cloudtest.Page(all, in.Offset, min(cmp.Or(in.Limit, 20), cmp.Or(c.PageSize, 100)))
+	success(w, in, map[string]any{"TotalCount": len(all), "ImageSet": entries})
+}
+
+func (c *Cloud) deleteImage(w http.ResponseWriter, in request) {
+	if zone := zoneOf(in.CompShareImageId); in.Zone != zone || !strings.HasPrefix(zone, in.Region) {
+		Code(w, 230, "Params [Zone] not available")
+		return
+	}
+	if !refuse(w, c.Release(guard.Image, in.CompShareImageId)) {
+		success(w, in, nil)
 	}
 }
