@@ -374,3 +374,19 @@ func TestVolumes(t *testing.T) {
 		t.Errorf("a short list without a total: %+v", l)
 	}
 }
+
+// TestTimes are seconds since 1970, as a number or as digits; anything else is no time.
+func TestTimes(t *testing.T) {
+	for text, want := range map[string]string{
+		`1773144000`: "2026-03-10 12:00:00", `"1773144000"`: "2026-03-10 12:00:00", `1773144000.0`: "2026-03-10 12:00:00",
+		`1773144000000`: "", `"2026-03-10 20:00:00"`: "", `0`: "", `"0"`: "", `-1`: "", `7`: "", `null`: "", `[]`: "", `4102444801`: "", `1e9`: "",
+	} {
+		got := ""
+		if at := unix(providers.Field(text)); !at.IsZero() {
+			got = at.Format(time.DateTime)
+		}
+		if got != want {
+			t.Errorf("%s is %q, want %q", text, got, want)
+		}
+	}
+}

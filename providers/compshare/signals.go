@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"guard"
@@ -127,21 +128,21 @@ func points(metrics providers.Field) map[time.Time][]point {
 	out := map[time.Time][]point{}
 	var all []struct {
 		Key     providers.Field `json:"MetricKey"`
+		Tags    providers.Field `json:"Tags"`
 		Results providers.Field `json:"Results"`
 	}
 	metrics.Into(&all)
 	for _, m := range all {
 		key := m.Key.Text(maxWord)
 		var results []struct {
-			Tags struct {
-				Bus providers.Field `json:"gpu_bus_id"`
-			} `json:"TagMap"`
+			Tags   providers.Field `json:"TagMap"`
 			Values providers.Field `json:"Values"`
 		}
 		if key != gpuUtil && key != gpuMemory && key != cpuUsed || !m.Results.Into(&results) {
 			continue
 		}
-		for _, r := range results[:min(len(results), maxGPUs)] {
+		for i, r := range results[:min(len(results), maxGPUs)] {
+			bus := cmp.Or(busOf(r.Tags, 0), busOf(m.Tags, i), strconv.Itoa(i))
 			var values []struct {
 				At    providers.Field `json:"Timestamp"`
 				Value providers.Field `json:"Value"`
@@ -149,12 +150,26 @@ func points(metrics providers.Field) map[time.Time][]point {
 			r.Values.Into(&values)
 			for _, v := range values[:min(len(values), mostPoints)] {
 				if at := unix(v.At); !at.IsZero() && v.Value.Gauge().OK {
-					out[at] = append(out[at], point{key, r.Tags.Bus.Text(maxWord), v.Value.Gauge()})
+					out[at] = append(out[at], point{key, bus, v.Value.Gauge()})
 				}
 			}
 		}
 	}
 	return out
+}
+
+// busOf is the GPU that tags name, and the i-th where they are the tags of several; "" for
+// none.
+func busOf(tags providers.Field, i int) string {
+	var t struct {
+		Bus providers.Field `json:"gpu_bus_id"`
+	}
+	tags.Into(&t)
+	var several []providers.Field
+	if t.Bus.Into(&several) && i < len(several) {
+		return several[i].Text(maxWord)
+	}
+	return t.Bus.Text(maxWord)
 }
 
 // mostPoints is how many values of one metric a minute may have.
@@ -179,7 +194,9 @@ func (q quote) samples(at map[time.Time][]point, now time.Time) []guard.Sample {
 			g := gpus[v.bus]
 			switch v.metric {
 			case gpuUtil:
-				g.Util = v.value
+				if !g.Util.OK || v.value.V > g.Util.V { // of two that claim to be one GPU, the one that works
+					g.Util = v.value
+				}
 			case gpuMemory:
 				if g.MemTotal = q.gpuMiB; q.gpuMiB.OK {
 					g.MemUsed = guard.Known(v.value.V / 100 * q.gpuMiB.V)

@@ -83,3 +83,41 @@ func TestSamplesOfAMinute(t *testing.T) {
 		t.Errorf("%v, want %s", got, want)
 	}
 }
+
+// TestWhichGPU: however an answer tells one GPU from another, none hides another's work.
+func TestWhichGPU(t *testing.T) {
+	values := func(v int) []any {
+		return []any{map[string]any{"Timestamp": noon.Wall.Unix(), "Value": v}}
+	}
+	metric := func(tags any, results ...any) any {
+		return map[string]any{"MetricKey": gpuUtil, "Tags": tags, "Results": results}
+	}
+	bus := func(id any) map[string]any { return map[string]any{"gpu_bus_id": id} }
+	for name, metrics := range map[string][]any{
+		"by each result":          {metric(bus([]any{"0", "1"}), map[string]any{"TagMap": bus("0"), "Values": values(95)}, map[string]any{"TagMap": bus("1"), "Values": values(0)})},
+		"by each metric":          {metric(bus([]any{"0"}), map[string]any{"Values": values(95)}), metric(bus("1"), map[string]any{"Values": values(0)})},
+		"by the order of one's":   {metric(bus([]any{"0", "1"}), map[string]any{"Values": values(95)}, map[string]any{"Values": values(0)})},
+		"by nothing":              {metric(nil, map[string]any{"Values": values(95)}, map[string]any{"Values": values(0)})},
+		"by tags of another form": {metric([]any{}, map[string]any{"TagMap": []any{}, "Values": values(95)}, map[string]any{"TagMap": 7, "Values": values(0)})},
+		"not at all":              {metric(bus("0"), map[string]any{"Values": values(95)}), metric(bus("0"), map[string]any{"Values": values(0)})},
+	} {
+		c := cloud(thing("a"))
+		c.Clock = func() time.Time { return noon.Wall }
+		c.Instances["a"] = compsharetest.Instance{Monitor: map[string]any{"Metrics": metrics}}
+		p := on(t, c)
+		x := p.Signals(at(t), about(p, time.Time{}, "a"))[0]
+		want := "95 0"
+		if name == "not at all" {
+			want = "95"
+		}
+		var got []string
+		for _, s := range x.Samples {
+			for _, g := range s.GPUs {
+				got = append(got, fmt.Sprint(g.Util.V))
+			}
+		}
+		if strings.Join(got, " ") != want || len(x.Samples) != 1 {
+			t.Errorf("%s: %v, want %s: %+v", name, got, want, x)
+		}
+	}
+}

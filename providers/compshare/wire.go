@@ -141,8 +141,12 @@ func refusal(body providers.Field) error {
 	}
 }
 
-// unix is a time in seconds since 1970, of this century; zero for anything else, and for 0.
+// unix is a time in seconds since 1970, of this century, which the pages call a text and answers
+// have as a number; zero for anything else, and for 0.
 func unix(f providers.Field) time.Time {
+	if digits := f.Text(maxWord); digits != "" {
+		f = providers.Field(digits)
+	}
 	n, ok := f.Count(4_102_444_800) // 2100
 	if !ok || n < 946_684_800 {     // 2000
 		return time.Time{}
