@@ -27,12 +27,16 @@ type Wallet struct {
 	AtLeast bool
 	Changed time.Time
 	Moves   time.Time
-	// Renewals are the lumps that are paid again from it, each at its Until.
+	// Paid is when something was last paid from it at once, or was to be.
+	Paid time.Time
+	// Renewals are the lumps that are paid again from it, each at its Until, as often as
+	// it comes within [renewsFor].
 	Renewals []guard.Lump
 	// Boxes are the instances that run.
 	Boxes []Box
 
 	segments []guard.Segment
+	payments []time.Time
 }
 
 // Box is an instance that runs on a balance.
@@ -49,20 +53,46 @@ const (
 	BalanceStale = time.Hour
 	// topUpFor is how long what people are told to pay in lasts.
 	topUpFor = 7 * 24 * time.Hour
+	// drawnWithin is how long after a payment was due a balance may not show it yet.
+	drawnWithin = 30 * time.Minute
+	// renewsFor is how far ahead renewals are counted on, of one thing no more than
+	// mostRenewals.
+	renewsFor    = 92 * 24 * time.Hour
+	mostRenewals = 100
 )
 
 // Draw is a thing in the account, with what the meter has of it.
 func (w *Wallet) Draw(o guard.Observed, m guard.Metered) {
 	w.segments = append(w.segments, spend.Segments(m)...)
 	if l := o.Resource.Lump; o.Live() && l.Renews == guard.Yes && !l.Until.IsZero() {
-		w.Renewals = append(w.Renewals, l)
+		w.payments = append(w.payments, l.From, l.Until)
+		w.Renewals = append(w.Renewals, renewed(l)...)
 	}
+}
+
+// renewed is a lump that renews itself, each time that it will: a day that is paid for every
+// day is paid more than once before a balance is used up.
+func renewed(l guard.Lump) []guard.Lump {
+	out := []guard.Lump{l}
+	long, last := l.Until.Sub(l.From), l.Until.Add(renewsFor)
+	for !l.From.IsZero() && long >= time.Hour && len(out) < mostRenewals {
+		if l.From, l.Until = l.Until, l.Until.Add(long); l.Until.After(last) {
+			break
+		}
+		out = append(out, l)
+	}
+	return out
 }
 
 // Add adds up at a moment what draws on it.
 func (w *Wallet) Add(now time.Time) {
 	burn := spend.Burn(w.segments, now)
 	w.Burn, w.AtLeast, w.Changed, w.Moves = burn.Known, len(burn.Unknown) > 0, spend.Moved(w.segments, now), spend.Moves(w.segments, now)
+	for _, at := range w.payments {
+		if !at.After(now) {
+			w.Paid = latest(w.Paid, at)
+		}
+	}
 	slices.SortFunc(w.Renewals, func(a, b guard.Lump) int { return a.Until.Compare(b.Until) })
 }
 
@@ -249,9 +279,11 @@ func (w Wallet) topUp(r Rules, f Facts) string {
 	burn, all := w.perHour(r.Exchange)
 	need := new(big.Rat).Mul(burn.Rat(), big.NewRat(int64(topUpFor/time.Hour), 1))
 	need.Sub(need, w.Balance.Amount.Rat())
+	draws := burn.IsPositive()
 	for _, l := range w.Renewals {
 		if again, ok := r.Exchange.To(l.Amount, burn.Currency()); ok && l.Until.Before(w.At().Add(topUpFor)) {
 			need.Add(need, again.Rat())
+			draws = true
 		}
 	}
 	whole := new(big.Int).Add(need.Num(), new(big.Int).Sub(need.Denom(), big.NewInt(1)))
@@ -259,7 +291,7 @@ func (w Wallet) topUp(r Rules, f Facts) string {
 	switch {
 	case err != nil || !m.IsPositive():
 		return f.say("Release what nobody needs.")
-	case burn.IsZero():
+	case !draws:
 		return f.say("To pay what is owed: %s.", m)
 	case !all:
 		return f.say("To go on like this for %s: pay in at least %s. Or release what nobody needs.", f.span(topUpFor), m)
@@ -296,10 +328,11 @@ func (f Facts) soon(t time.Time) string {
 // balanceEnds: a balance is low until it lasts a quarter longer than what people are
 // warned of, nothing draws on it any more, or it is used up and that ends nothing. Where it
 // cannot be read, or was read before what draws on it changed, nothing says so: boxes that
-// end because nothing is left are known to be gone before the balance is read again.
+// end because nothing is left are known to be gone before the balance is read again, and
+// what was to be paid just now may not be drawn yet.
 func (f Facts) balanceEnds(r Rules) Ending {
 	w := f.Wallet
-	if w == nil || !w.Known(f.At) || w.At().Before(w.Changed) {
+	if w == nil || !w.Known(f.At) || w.At().Before(w.Changed) || w.At().Before(w.Paid.Add(drawnWithin)) {
 		return Ending{Stays: f.account() && r.Per[guard.RuleBalanceLow].speaks(f)}
 	}
 	if w.calm() {

@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +41,41 @@ func TestABalanceIsLowUntilItLastsLonger(t *testing.T) {
 	}
 	if end := policy.Ends(rules, policy.Facts{At: zero, Account: guard.AccountStatus{Name: "lab"}}, open); end.Stays {
 		t.Error("the finding of an account that is not configured any more stays")
+	}
+}
+
+// TestADayThatIsPaidEveryDay is counted as often as it comes: when nothing is left, what
+// pays for a week, and that nothing is over just because the next day is not drawn yet.
+func TestADayThatIsPaidEveryDay(t *testing.T) {
+	at := func(h int) time.Time { return zero.Add(time.Duration(h) * time.Hour) }
+	o := guard.Observed{Resource: guard.Resource{Lump: guard.Lump{Amount: guard.MustMoney("10 CNY"), From: at(-20), Until: at(4), Renews: guard.Yes}}}
+	wallet := func(amount string, read int) *policy.Wallet {
+		w := &policy.Wallet{AtZero: guard.ZeroDeletes, Wallet: guard.Wallet{Account: "lab", Balance: guard.Balance{Amount: guard.MustMoney(amount)}, Read: at(read)}}
+		w.Draw(o, guard.Metered{})
+		w.Add(zero)
+		return w
+	}
+	w := wallet("25 CNY", 0)
+	if empty, most := w.Empty(guard.Exchange{}); !empty.Equal(at(52)) || most {
+		t.Errorf("25 CNY pay for two days more, until the third is due at %v: %v, %v", at(52), empty, most)
+	}
+	rules := policy.DefaultRules()
+	rules.BalanceLow.Warn = 72 * time.Hour
+	f := policy.Facts{At: zero, Configured: true, Account: guard.AccountStatus{Name: "lab"}, Wallet: w}
+	out, lines := policy.Evaluate(rules, f), ""
+	for _, v := range out.Verdicts {
+		if v.Rule == guard.RuleBalanceLow {
+			lines = strings.Join(v.Stages[0].Lines, "\n")
+		}
+	}
+	if !strings.Contains(lines, "pay in 45 CNY") && !strings.Contains(lines, "pay in 45.00 CNY") {
+		t.Errorf("seven days cost 70 CNY, and 25 are there:\n%s", lines)
+	}
+	open := guard.Finding{Rule: guard.RuleBalanceLow, Subject: "lab", Said: []string{"warn 1d"}}
+	o.Resource.Lump.From, o.Resource.Lump.Until, o.Resource.Lump.Amount = at(-1000), zero, guard.MustMoney("200 CNY")
+	f.Wallet = wallet("150 CNY", 0)
+	if end := policy.Ends(rules, f, open); !end.Stays {
+		t.Errorf("the payment of this very moment is not drawn yet: %+v", end)
 	}
 }
 
