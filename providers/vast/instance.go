@@ -40,6 +40,7 @@ type instance struct {
 	Up       providers.Field `json:"inet_up_cost"`
 	Down     providers.Field `json:"inet_down_cost"`
 	Volumes  providers.Field `json:"volume_info"`
+	Target   providers.Field `json:"target_reliability"`
 }
 
 func (x instance) key() (string, bool) { return number(x.ID) }
@@ -49,8 +50,8 @@ const expired = 48 * time.Hour
 
 // The words of a contract, and those of a container while its contract runs. A container
 // that has exited, or whose host is not heard of (unknown, offline), never comes back by
-// itself (description), and one that is frozen holds its GPUs (CLI): of those nothing says
-// that they do not bill.
+// itself (description), and one that is frozen holds its GPUs (CLI). They count as billed:
+// a host that is offline is not (pages), but nothing tells since when it is.
 const (
 	runs  = "running"
 	halts = "stopped"
@@ -102,6 +103,10 @@ func (x instance) outbid() bool {
 	return x.Bid.Tri() == guard.Yes && x.Current.Text(maxWord) == halts && x.Intended.Text(maxWord) == halts && x.Next.Text(maxWord) == halts
 }
 
+// assured reports whether it was rented with a target of reliability: an SLA bills the GPUs
+// through outages, and a stop is not sure to end that (pages).
+func (x instance) assured() bool { return x.Target.Gauge().V > 0 }
+
 // instance makes a resource of an instance.
 func (p *Provider) instance(x instance) guard.Resource {
 	id, _ := x.key()
@@ -110,6 +115,9 @@ func (p *Provider) instance(x instance) guard.Resource {
 		Type: x.GPU.Text(maxName), GPUModel: x.GPU.Text(maxName), SizeGB: gigabytes(x.Disk),
 		Spot: x.Bid.Tri() == guard.Yes, Egress: traffic(x.Up, x.Down), Bills: guard.Yes, StopSaves: guard.StopSavesCompute,
 		ReleaseProtected: guard.No, StopProtected: guard.No,
+	}
+	if x.assured() {
+		r.StopSaves = guard.StopSavesNothing
 	}
 	r.State, r.RawState = x.state()
 	if r.State == guard.StateStopped && x.outbid() {
@@ -148,7 +156,8 @@ func (p *Provider) price(r *guard.Resource, x instance) {
 			r.StoppedRate = hourly(x.Storage)
 		}
 	}
-	if r.State != guard.StateStopped {
+	full := r.State != guard.StateStopped || r.StopSaves == guard.StopSavesNothing
+	if full {
 		r.Rate = total
 		// While it runs both say the same. What loads is billed for its disk alone, and a
 		// moment later for all.
@@ -157,7 +166,7 @@ func (p *Provider) price(r *guard.Resource, x instance) {
 		}
 	}
 	want := prices.Want{Type: r.Type, Scope: Scope, GPUs: r.GPUs, Spot: r.Spot}
-	if rate, ok := p.book.Instance(want); ok && r.State != guard.StateStopped {
+	if rate, ok := p.book.Instance(want); ok && full {
 		r.Rate = rate
 	}
 	if rate, ok := p.book.Stopped(want); ok {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -130,6 +131,26 @@ func TestPrices(t *testing.T) {
 		r := listed(t, on(t, c), guard.Instance)["1"]
 		if got := fmt.Sprintf("%s, stopped %s", r.Rate, r.StoppedRate); got != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
+// TestAnSLA: with one a stop is not sure to save anything, so what is stopped counts as if it
+// ran.
+func TestAnSLA(t *testing.T) {
+	stopped := words("exited", "stopped", "stopped", "stopped")
+	for target, want := range map[any]string{
+		0.95: "nothing, 1.38 USD", 1: "nothing, 1.38 USD",
+		0: "compute, 0.02 USD", nil: "compute, 0.02 USD", "0.95": "compute, 0.02 USD", -1: "compute, 0.02 USD",
+	} {
+		c := cloud(thing("1"))
+		c.Boxes["1"] = vasttest.Box{Set: maps.Clone(stopped)}
+		c.Boxes["1"].Set["target_reliability"] = target
+		c.Boxes["1"].Set["instance"] = map[string]any{"gpuCostPerHour": 0, "diskHour": 0.02, "totalHour": 0.02}
+		r := listed(t, on(t, c), guard.Instance)["1"]
+		h, _ := r.BillingRate().Hourly()
+		if got := fmt.Sprintf("%s, %s", r.StopSaves, h); got != want || r.State != guard.StateStopped || r.Bills != guard.Yes {
+			t.Errorf("with a target of %v: %s, %s; want %s", target, r.State, got, want)
 		}
 	}
 }

@@ -7,8 +7,9 @@
 //   - An instance is a contract on a host's machine. It bills `instance.totalHour` an hour,
 //     the whole machine with its disk; stopped, that is what the disk costs, until it is
 //     destroyed. Traffic bills in and out, in every state, at the host's price. Deposits of
-//     reserved instances are not read, and their discount is not deducted. `storage_cost` is
-//     per hour (description) or per GB and month (CLI), and so it is not read.
+//     reserved instances are not read, and their discount is not deducted: Vast takes it back
+//     where one ends early (pages). `storage_cost` is per hour (description) or per GB and
+//     month (CLI), and so it is not read.
 //   - Two sorts of words tell of an instance: of the contract (cur_state, next_state,
 //     intended_status) and of the container (actual_status). The contract says what bills.
 //   - A volume is a disk of one host, with a contract of its own. It stays when its
@@ -123,8 +124,10 @@ func (p *Provider) Truths() guard.Truths {
 		ListedOnly: []guard.Kind{guard.Volume},
 		// What is destroyed is not shown any more (pages), so there is no last word.
 		TerminalBilling: false,
-		// pages: storage bills on while an instance is stopped, and the GPU does not.
-		Stop: guard.StopSavesCompute,
+		// pages: storage bills on while an instance is stopped, and the GPU does not; with an
+		// SLA that is not sure.
+		Stop:   guard.StopSavesCompute,
+		StopBy: map[string]guard.StopEffect{"without an SLA": guard.StopSavesCompute, "with an SLA": guard.StopSavesNothing},
 		// pages: at a balance of nothing instances are stopped, and their disks bill into
 		// debt; without a card on file they are destroyed some time later.
 		AtZero:    guard.ZeroStops,
