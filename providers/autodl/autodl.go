@@ -78,6 +78,7 @@ type Provider struct {
 	mu      sync.Mutex
 	details map[string]detail // by the ID of a Pro instance
 	refused time.Time         // when the account was last told that it has no deployments
+	company bool              // it was told of deployments once
 }
 
 var (

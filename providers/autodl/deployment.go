@@ -85,12 +85,17 @@ func (x container) key() (string, bool) { return x.ID.ID(maxID) }
 var errNone = errors.New("no deployments")
 
 // containers reads those of all deployments that have any. It is errNone where the account is
-// told, in these very words, that the list is not for it.
+// told, in these very words, that the list is not for it, and was never given one.
 func (p *Provider) containers(ctx context.Context) ([]guard.Resource, error) {
 	deployments, err := list[deployment](ctx, p, nil, deploymentsPath)
-	if err = always(err); errors.Is(err, errNoRight) && len(deployments) == 0 {
+	p.mu.Lock()
+	p.company = p.company || err == nil || len(deployments) > 0
+	none := errors.Is(err, errNoRight) && !p.company
+	p.mu.Unlock()
+	if none {
 		return nil, errNone
 	}
+	err = always(err)
 	var out []guard.Resource
 	for _, d := range deployments {
 		if d.idle() || providers.EndsAll(err) {

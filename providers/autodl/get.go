@@ -16,7 +16,7 @@ const bySelf = 4
 // what it is stands in the listing, one call for each hundred. That it is not there is for the
 // read by ID alone to say. A container is one call, and two where it is gone.
 func (p *Provider) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup {
-	g := &getting{p: p, many: providers.CountIDs(ids, isPro) > bySelf}
+	g := &getting{p: p, ids: ids, many: providers.CountIDs(ids, isPro) > bySelf}
 	return providers.GetEach(ids, nil, nil, func(id guard.ResourceID) (guard.Resource, error) {
 		return g.read(ctx, id)
 	})
@@ -30,6 +30,7 @@ func isPro(id guard.ResourceID) bool {
 // getting is one Get.
 type getting struct {
 	p    *Provider
+	ids  []guard.ResourceID
 	many bool
 
 	listed  bool
@@ -48,7 +49,7 @@ func (g *getting) read(ctx context.Context, id guard.ResourceID) (guard.Resource
 	if g.many {
 		g.list(ctx)
 		if x, ok := g.all[id.ID]; ok {
-			return g.found(ctx, x)
+			return g.p.instance(x), nil
 		}
 	}
 	if _, err := g.p.status(ctx, id.ID); err != nil {
@@ -56,7 +57,7 @@ func (g *getting) read(ctx context.Context, id guard.ResourceID) (guard.Resource
 	}
 	g.list(ctx)
 	if x, ok := g.all[id.ID]; ok {
-		return g.found(ctx, x)
+		return g.p.instance(x), nil
 	}
 	if g.listErr != nil {
 		return guard.Resource{}, g.listErr
@@ -64,12 +65,8 @@ func (g *getting) read(ctx context.Context, id guard.ResourceID) (guard.Resource
 	return guard.Resource{}, fmt.Errorf("%w: it has a status, and is in no list", guard.ErrBadReply)
 }
 
-func (g *getting) found(ctx context.Context, x instance) (guard.Resource, error) {
-	g.p.learn(ctx, []instance{x})
-	return g.p.instance(x), nil
-}
-
-// list reads the listing, once. What it has counts, however it ends.
+// list reads the listing, once, and what those of it that are asked for cost. What it has
+// counts, however it ends.
 func (g *getting) list(ctx context.Context) {
 	if g.listed {
 		return
@@ -81,6 +78,16 @@ func (g *getting) list(ctx context.Context) {
 		g.all[id] = x
 	}
 	g.listErr = err
+	if providers.EndsAll(err) {
+		return
+	}
+	var asked []instance
+	for _, id := range g.ids {
+		if x, ok := g.all[id.ID]; ok && isPro(id) {
+			asked = append(asked, x)
+		}
+	}
+	g.p.learn(ctx, asked)
 }
 
 // status reads the state of one Pro instance.

@@ -104,7 +104,11 @@ func (p *Provider) instance(x instance) guard.Resource {
 	if charge == payg {
 		r.Bills = billsOff(r, d)
 	}
-	if off := nullTime(x.Stopped); !off.IsZero() {
+	off := nullTime(x.Stopped)
+	if off.IsZero() {
+		off = r.Changed
+	}
+	if !off.IsZero() {
 		r.PlatformEnds = guard.PlatformEnd{At: off.Add(keptOff), Why: "stopped for 15 days"}
 	}
 	return r

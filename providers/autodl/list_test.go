@@ -51,15 +51,16 @@ func listed(t testing.TB, p *Provider, ctx context.Context) map[string]guard.Res
 }
 
 func TestWhatAnInstanceBills(t *testing.T) {
-	c := cloud(thing("pro-on"), thing("pro-off"), thing("pro-disk"), thing("pro-blind"), thing("pro-nogpu"), thing("pro-month"), thing("pro-new"), thing("pro-free"))
+	c := cloud(thing("pro-on"), thing("pro-off"), thing("pro-disk"), thing("pro-blind"), thing("pro-nogpu"), thing("pro-month"), thing("pro-new"), thing("pro-free"), thing("pro-when"))
 	c.Clock = func() time.Time { return noon.Wall }
 	c.Pro["pro-disk"] = autodltest.Instance{Expanded: 70}
 	c.Pro["pro-blind"] = autodltest.Instance{Detail: map[string]any{"usage_info": nil}}
 	c.Pro["pro-nogpu"] = autodltest.Instance{Mode: "non_gpu"}
 	c.Pro["pro-month"] = autodltest.Instance{Charge: "monthly"}
 	c.Pro["pro-new"] = autodltest.Instance{Set: map[string]any{"status": "levitating", "charge_type": nil}}
+	c.Pro["pro-when"] = autodltest.Instance{Set: map[string]any{"stopped_at": nil}}
 	c.Pro["pro-free"] = autodltest.Instance{Detail: map[string]any{"payg_price": 0}}
-	for _, id := range []string{"pro-off", "pro-disk", "pro-blind", "pro-month"} {
+	for _, id := range []string{"pro-off", "pro-disk", "pro-blind", "pro-month", "pro-when"} {
 		if err := c.Stop(id); err != nil {
 			t.Fatal(err)
 		}
@@ -73,6 +74,7 @@ func TestWhatAnInstanceBills(t *testing.T) {
 		"pro-blind": "stopped, bills unknown, saves compute, 3.94 CNY per hour, stopped unknown, until 25 12:00",
 		"pro-nogpu": "running, bills yes, saves all, unknown, stopped 0.00 CNY per hour, until -",
 		"pro-month": "stopped, bills yes, saves nothing, unknown, stopped unknown, until 25 12:00",
+		"pro-when":  "stopped, bills no, saves all, 3.94 CNY per hour, stopped 0.00 CNY per hour, until 25 12:00",
 		"pro-new":   "unknown, bills yes, saves , unknown, stopped unknown, until -",
 		"pro-free":  "running, bills yes, saves all, unknown, stopped 0.00 CNY per hour, until -",
 	} {
@@ -165,6 +167,31 @@ func TestPricesAreAskedForOnce(t *testing.T) {
 
 func snapshots(c *autodltest.Cloud) []string {
 	return slices.DeleteFunc(c.Calls(), func(s string) bool { return !strings.HasSuffix(s, "/snapshot") })
+}
+
+// TestAReadOfManyAsksForFewPrices: as few as a listing, and of nothing else.
+func TestAReadOfManyAsksForFewPrices(t *testing.T) {
+	var things []providertest.Thing
+	for i := range 120 {
+		things = append(things, thing(proID(i)))
+	}
+	c := cloud(things...)
+	p := on(t, c)
+	var ids []guard.ResourceID
+	for i := range 110 {
+		ids = append(ids, p.id(Scope, proID(i)))
+	}
+	for i, l := range p.Get(at(t), append(ids, ids...)...) {
+		if l.Verdict != guard.VerdictFound || l.Resource.ID != ids[i%110] || l.Resource.Rate.Known() != (i%110 < mostNew) {
+			t.Fatalf("%d: %+v", i, l)
+		}
+	}
+	if n := len(snapshots(c)); n != mostNew {
+		t.Errorf("%d details were read, want %d", n, mostNew)
+	}
+	if l := on(t, c).Get(at(t), ids[3])[0]; !l.Resource.Rate.Known() || len(snapshots(c)) != mostNew+1 {
+		t.Errorf("of one, %d details were read: %+v", len(snapshots(c))-mostNew, l)
+	}
 }
 
 // TestAThrottledDetailEndsTheAsking, and leaves the listing complete.

@@ -137,6 +137,11 @@ func TestAnOrdinaryAccount(t *testing.T) {
 	if got := scopes(7 * time.Hour); got != "global 1 <nil>, deployments 1 <nil>" || asked() != 2 {
 		t.Errorf("when it is a company: %s, asked %d times", got, asked())
 	}
+	c.Change(func(c *autodltest.Cloud) { c.Company = false })
+	if got := scopes(8 * time.Hour); !strings.HasPrefix(got, "global 1 <nil>, deployments 0 list the instances of dl in deployments: permission denied") {
+		t.Errorf("when it is none any more: %s", got)
+	}
+	c.Change(func(c *autodltest.Cloud) { c.Company = true })
 	f := &cloudtest.Faults{Next: c}
 	f.Add(0, func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/container/list") }, func(w http.ResponseWriter, _ *http.Request) {
 		autodltest.Code(w, "BadRequest", "无当前资源访问权限")
