@@ -234,6 +234,41 @@ func TestStatusNeedsAPerson(t *testing.T) {
 	}
 }
 
+// TestStatusOfOnePoll: an account that could not be read is told of at once, with the reason
+// that was heard last of what runs there; nothing needs a person yet.
+func TestStatusOfOnePoll(t *testing.T) {
+	b := newBench(t)
+	polled := start.Add(-time.Second)
+	failing := func(kind guard.Kind, scope, why string) guard.ScopeStatus {
+		return guard.ScopeStatus{Account: "lab", Kind: kind, Scope: scope, Failing: polled, Error: why, Complete: start.Add(-time.Minute)}
+	}
+	for _, c := range []struct {
+		scopes       []guard.ScopeStatus
+		state, error string
+		blind        []string
+	}{
+		{nil, "ok", "", nil},
+		{[]guard.ScopeStatus{failing(guard.Filesystem, "zone-a", "a web page")}, "ok", "a web page", []string{"zone-a filesystems"}},
+		{[]guard.ScopeStatus{failing(guard.Instance, "zone-a", "status 401")}, "blind", "status 401", []string{"zone-a filesystems", "zone-a instances"}},
+	} {
+		b.put(func(tx *store.Tx) error {
+			if err := tx.Accounts.Put(guard.AccountStatus{Name: "lab", Identity: guard.Identity{ID: "acct-lab"}, Polled: polled}); err != nil {
+				return err
+			}
+			for _, s := range c.scopes {
+				if err := tx.Scopes.Put(s); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		out := good[wire.Status](b, "ana", http.MethodGet, "/status", nil)
+		if a := out.Accounts[0]; a.State != c.state || a.Error != c.error || !slices.Equal(a.Blind, c.blind) || len(out.Attention) > 0 {
+			t.Errorf("%+v, %q; want %s, %q, %v", a, out.Attention, c.state, c.error, c.blind)
+		}
+	}
+}
+
 func TestStatusCounts(t *testing.T) {
 	b := leased(t)
 	out := good[wire.Status](b, "ana", http.MethodGet, "/status", nil)

@@ -139,7 +139,7 @@ func (s *server) counts(b *book, at guard.Instant, out *wire.Status) {
 // the ledger still needs. What cannot be read is told with its account at once; it needs a
 // person where it lasts, or was never read.
 func (s *server) accounts(v *store.View, b *book, at guard.Instant, out *wire.Status) error {
-	blind, why := map[string][]string{}, map[string]string{}
+	blind, why, hidden := map[string][]string{}, map[string]string{}, map[string]bool{}
 	for sc, err := range v.Scopes.All("") {
 		if err != nil {
 			return err
@@ -150,11 +150,14 @@ func (s *server) accounts(v *store.View, b *book, at guard.Instant, out *wire.St
 		}
 		scope := cmp.Or(sc.Scope, "everywhere")
 		blind[sc.Account] = append(blind[sc.Account], scope+" "+sc.Kind.Plural())
-		why[sc.Account] = cmp.Or(why[sc.Account], sc.Error)
-		every := acct.Poll
-		if sc.Kind != guard.Instance {
-			every = acct.Sweep
+		every := acct.Sweep
+		if sc.Kind == guard.Instance {
+			every = acct.Poll
+			if !hidden[sc.Account] { // what was heard last, for these are asked most often
+				why[sc.Account], hidden[sc.Account] = sc.Error, true
+			}
 		}
+		why[sc.Account] = cmp.Or(why[sc.Account], sc.Error)
 		if at.Wall.Sub(sc.Failing) >= 2*every || sc.Complete.IsZero() {
 			need(out, fmt.Sprintf("account %s: %s in %s cannot be listed since %s", sc.Account, sc.Kind.Plural(), scope, sc.Failing.In(s.Location()).Format(time.RFC3339)), sc.Error)
 		}
@@ -186,6 +189,8 @@ func (s *server) accounts(v *store.View, b *book, at guard.Instant, out *wire.St
 			}
 		case st.Polled.IsZero():
 			a.State = "new"
+		case hidden[name]:
+			a.State = "blind"
 		}
 		out.Accounts = append(out.Accounts, a)
 	}

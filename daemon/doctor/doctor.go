@@ -142,11 +142,17 @@ func seen(a wire.Account) []wire.Point {
 		out = append(out, Of(wire.PointFail, "check the network, the credentials and the endpoint; guard tries again by itself", "it cannot be read: %s", a.Error))
 	case "new":
 		out = append(out, Of(wire.PointNote, "", "it has not been read yet"))
+	case "blind":
+		out = append(out, Of(wire.PointNote, "", "mode %s, asked at %s", a.Mode, clock(a.Polled)))
 	default:
 		out = append(out, Of(wire.PointOK, "", "mode %s, read at %s", a.Mode, clock(a.Polled)))
 	}
-	for _, b := range a.Blind {
-		out = append(out, Of(wire.PointWarn, "allow the listing there, or leave the region out of regions:", "guard is blind in %s", b))
+	for i, b := range a.Blind {
+		point := Of(wire.PointWarn, "mend that, or leave out of the configuration what guard is not to see; it tries again by itself", "guard cannot list %s", b)
+		if i == 0 && a.Error != "" && a.State != "mismatch" && a.State != "unreachable" {
+			point.Text += ": " + a.Error
+		}
+		out = append(out, point)
 	}
 	if a.BillError != "" {
 		out = append(out, Of(wire.PointWarn, "allow the key to read the bill, or live without what it would tell", "its bill cannot be read: %s", a.BillError))

@@ -88,8 +88,10 @@ func TestExamine(t *testing.T) {
 			s.Loops = []wire.Loop{{Name: "meter", Stale: true, Last: &long}, {Name: "notify", Error: "x"}}
 		})}, worst: wire.PointFail,
 			want: []string{"loops fail meter stands still since 2026-03-06 09:00:00 UTC", "loops warn notify fails: x"}},
-		"no daemon":       {p: Patient{Stopped: true, Status: status(func(s *wire.Status) { s.Loops = nil })}, worst: wire.PointOK, not: "loops"},
-		"blind":           {p: Patient{Accounts: account(guard.Enforce), Status: status(func(s *wire.Status) { s.Accounts[0].Blind = []string{"zone-b instances"} })}, worst: wire.PointWarn, want: []string{"account lab warn guard is blind in zone-b instances"}},
+		"no daemon": {p: Patient{Stopped: true, Status: status(func(s *wire.Status) { s.Loops = nil })}, worst: wire.PointOK, not: "loops"},
+		"blind": {p: Patient{Accounts: account(guard.Enforce), Status: status(func(s *wire.Status) {
+			s.Accounts[0].Blind, s.Accounts[0].State, s.Accounts[0].Error = []string{"zone-b instances", "zone-c volumes"}, "blind", "list them: status 401"
+		})}, worst: wire.PointWarn, want: []string{"account lab note mode enforce, asked at", "account lab warn guard cannot list zone-b instances: list them: status 401", "account lab warn guard cannot list zone-c volumes"}},
 		"its bill":        {p: Patient{Accounts: account(guard.Enforce), Status: status(func(s *wire.Status) { s.Accounts[0].BillError = "403" })}, worst: wire.PointWarn, want: []string{"account lab warn its bill cannot be read: 403"}},
 		"somebody else's": {p: Patient{Accounts: account(guard.Enforce), Status: status(func(s *wire.Status) { s.Accounts[0].State, s.Accounts[0].Error = "mismatch", "belongs to acct-2" })}, worst: wire.PointFail, want: []string{"account lab fail belongs to acct-2"}},
 		"removed":         {p: Patient{Status: status(func(s *wire.Status) { s.Accounts = append(s.Accounts, wire.Account{Name: "old", State: "removed"}) })}, worst: wire.PointFail, want: []string{"account old fail it is not configured any more"}},

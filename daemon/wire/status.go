@@ -50,11 +50,12 @@ type Account struct {
 	Mode     string     `json:"mode"`
 	Identity string     `json:"identity"`
 	Polled   *time.Time `json:"polled"`
-	// State is ok, new, unreachable, mismatch or removed (in the ledger, no
-	// longer configured).
+	// State is ok, new, blind (what runs there cannot be listed, or not all of it),
+	// unreachable, mismatch or removed (in the ledger, no longer configured). Error says
+	// why it is none of the first two.
 	State string   `json:"state"`
 	Error string   `json:"error,omitempty"`
-	Blind []string `json:"blind,omitempty"` // scopes that cannot be listed
+	Blind []string `json:"blind,omitempty"` // scopes that cannot be listed, of any kind
 	Self  string   `json:"self,omitempty"`  // the instance guard runs on
 	// BillError is why the provider's own bill cannot be read, and is not compared.
 	BillError string `json:"bill_error,omitempty"`

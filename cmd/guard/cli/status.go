@@ -49,13 +49,16 @@ is well. It asks nobody outside; guard doctor does.`,
 
 func (a *app) stands(s wire.Status) {
 	f := fields{a, 9}
-	if len(s.Attention) == 0 {
-		fmt.Fprintln(a.Out, "all is well")
-	} else {
+	switch unread := unreadable(s.Accounts); {
+	case len(s.Attention) > 0:
 		fmt.Fprintln(a.Out, count(len(s.Attention), "thing needs", "things need")+" a person")
 		for _, x := range s.Attention {
 			f.put("!", x)
 		}
+	case len(unread) > 0:
+		fmt.Fprintln(a.Out, "nothing needs a person yet, but guard cannot see "+clean(strings.Join(unread, ", ")))
+	default:
+		fmt.Fprintln(a.Out, "all is well")
 	}
 	c := s.Counts
 	f.put("watches", count(c.Instances, "instance", "instances")+fmt.Sprintf(" (%d registered, %d not)", c.Registered, c.Unregistered))
@@ -80,7 +83,11 @@ func (a *app) stands(s wire.Status) {
 		count(c.Releases, "release", "releases"), c.Blocked, count(c.Pending, "message", "messages")))
 	for _, x := range s.Accounts {
 		line := x.Name + " (" + x.Provider + "), " + x.Mode + ", " + x.State
-		if x.Polled != nil {
+		switch {
+		case x.Polled == nil:
+		case x.State == blind:
+			line += ", asked " + ahead(s.Now, *x.Polled)
+		default:
 			line += ", read " + ahead(s.Now, *x.Polled)
 		}
 		line += prefixed(", ", left(s.Now, x.Balance))
@@ -88,7 +95,7 @@ func (a *app) stands(s wire.Status) {
 			line += ", guard itself runs on " + x.Self
 		}
 		if len(x.Blind) > 0 {
-			line += ", blind in " + strings.Join(x.Blind, ", ")
+			line += ", cannot list " + strings.Join(x.Blind, ", ")
 		}
 		line += reason(x.Error)
 		if x.BillError != "" {
@@ -103,6 +110,25 @@ func (a *app) stands(s wire.Status) {
 	}
 	f.put("clock", clock(s.Now)+prefixed(", ", s.TimeZone))
 	f.put("version", s.Version)
+}
+
+// blind is an account that answers, and does not tell all that runs in it.
+const blind = "blind"
+
+// unreadable are the accounts of which guard does not see, at the moment, what runs in them
+// or in a part of them. A person is called when that lasts; that all is well nobody should
+// read before.
+func unreadable(accounts []wire.Account) []string {
+	var out []string
+	for _, x := range accounts {
+		switch x.State {
+		case blind:
+			out = append(out, x.Name+enclosed(x.Blind))
+		case "unreachable", "mismatch":
+			out = append(out, x.Name)
+		}
+	}
+	return out
 }
 
 // left is what is left in an account that pays ahead, and until when; "" for another.

@@ -40,3 +40,25 @@ func TestStatusTellsWhatWaits(t *testing.T) {
 		}
 	}
 }
+
+// TestStatusOfWhatCannotBeSeen: the first line does not say that all is well while guard
+// does not see what runs, though nobody is called yet.
+func TestStatusOfWhatCannotBeSeen(t *testing.T) {
+	now := time.Date(2026, 3, 6, 23, 0, 0, 0, time.UTC)
+	for first, accounts := range map[string][]wire.Account{
+		"all is well": {{Name: "lab", State: "ok", Blind: []string{"zone-a volumes"}, Error: "503"}, {Name: "new", State: "new"}},
+		"nothing needs a person yet, but guard cannot see pods (global instances), ocean": {
+			{Name: "pods", Provider: "runpod", Mode: "enforce", State: "blind", Polled: &now, Blind: []string{"global instances"}, Error: "list them: status 401"},
+			{Name: "lab", State: "ok"}, {Name: "ocean", State: "unreachable"}},
+	} {
+		var out bytes.Buffer
+		a := &app{IO: IO{Out: &out}}
+		a.stands(wire.Status{Now: now, Accounts: accounts})
+		if line, _, _ := strings.Cut(out.String(), "\n"); line != first {
+			t.Errorf("%q, want %q", line, first)
+		}
+		if want := "pods (runpod), enforce, blind, asked now, cannot list global instances: list them: status 401\n"; accounts[0].Name == "pods" && !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
