@@ -12,7 +12,9 @@
 //     themselves do not tell what they are of.
 //   - A network volume is a file system: many pods and endpoints mount it at a time, and
 //     it is kept on purpose without any. It counts to the oldest instance that mounts it.
-//   - No call tells whose a key is, what is left of the balance, tags, or a reclaim.
+//   - No call tells whose a key is, what is left of the balance, tags, a reclaim, or what was
+//     paid ahead for a savings plan. Sandboxes and tags came after that description (pages):
+//     they are not read.
 //   - Listings come in one reply, without pages.
 package runpod
 
