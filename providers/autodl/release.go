@@ -39,21 +39,31 @@ func (p *Provider) release(ctx context.Context, id guard.ResourceID) error {
 		return p.endContainer(ctx, deployment, container)
 	}
 	state, err := p.status(ctx, id.ID)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case state == guard.StateStopped:
-		err = p.order(ctx, http.MethodPost, named{id.ID}, releasePath)
-		if errors.Is(err, guard.ErrConflict) {
-			return &guard.RetryError{Err: err, After: stopWait}
-		}
-		return err
-	case state != guard.StateStopping:
-		if err := p.order(ctx, http.MethodPost, named{id.ID}, offPath); err != nil {
+	}
+	if state != guard.StateStopped && state != guard.StateStopping {
+		err := p.order(ctx, http.MethodPost, named{id.ID}, offPath)
+		if state == guard.StateUnknown && cannot(err) {
+			state = guard.StateStopped // perhaps: a release of anything else is refused
+		} else if err != nil {
 			return fmt.Errorf("stop it first: %w", err)
 		}
 	}
-	return &guard.RetryError{Err: fmt.Errorf("%w: it is being stopped, which has to come first", guard.ErrConflict), After: stopWait}
+	if state != guard.StateStopped {
+		return &guard.RetryError{Err: fmt.Errorf("%w: it is being stopped, which has to come first", guard.ErrConflict), After: stopWait}
+	}
+	err = p.order(ctx, http.MethodPost, named{id.ID}, releasePath)
+	if errors.Is(err, guard.ErrConflict) {
+		return &guard.RetryError{Err: err, After: stopWait}
+	}
+	return err
+}
+
+// cannot reports whether an order was refused for what the instance is, or is doing: AutoDL
+// says no more than that.
+func cannot(err error) bool {
+	return errors.Is(err, guard.ErrInvalid) || errors.Is(err, guard.ErrConflict)
 }
 
 // Stop turns a Pro instance off and keeps its disks. A container of a deployment has no stop
@@ -63,8 +73,7 @@ func (p *Provider) Stop(ctx context.Context, id guard.ResourceID) error {
 		return providers.Says("stop", id, fmt.Errorf("%w: only Pro instances can be stopped and kept", guard.ErrUnsupported))
 	}
 	err := p.order(ctx, http.MethodPost, named{id.ID}, offPath)
-	if errors.Is(err, guard.ErrInvalid) || errors.Is(err, guard.ErrConflict) {
-		// It says no more than that it cannot be.
+	if cannot(err) {
 		if state, failed := p.status(ctx, id.ID); failed == nil && (state == guard.StateStopped || state == guard.StateStopping) {
 			return nil
 		}

@@ -90,6 +90,30 @@ func TestAStopOfWhatIsOff(t *testing.T) {
 	}
 }
 
+// TestAReleaseOfWhatIsInANewState: where it cannot be stopped it may be off already, and where
+// it is not, its release is refused.
+func TestAReleaseOfWhatIsInANewState(t *testing.T) {
+	for off, want := range map[bool]error{true: nil, false: guard.ErrConflict} {
+		c := cloud(thing("pro-1"))
+		if off {
+			if err := c.Stop("pro-1"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f := &cloudtest.Faults{Next: c}
+		f.Add(0, func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/status") }, func(w http.ResponseWriter, _ *http.Request) {
+			cloudtest.Reply(w, http.StatusOK, map[string]any{"code": "Success", "data": "levitating"})
+		})
+		f.Add(0, func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/power_off") }, func(w http.ResponseWriter, _ *http.Request) {
+			autodltest.Code(w, "BadRequest", "实例状态不支持")
+		})
+		p := on(t, f)
+		if err := p.Release(at(t), p.id(Scope, "pro-1"), providers.ReleaseOptions{}); !errors.Is(err, want) || (err == nil) != off {
+			t.Errorf("off %t: %v, want %v", off, err, want)
+		}
+	}
+}
+
 func TestWhatCannotBeEnded(t *testing.T) {
 	p := on(t, cloud())
 	volume := guard.ResourceID{Account: "dl", Kind: guard.Volume, ID: "v"}
