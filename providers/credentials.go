@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"net"
 	"net/url"
 	"strings"
 
@@ -33,11 +34,15 @@ func CheckSecret(report func(key, problem string), key string, s guard.Secret, v
 	}
 }
 
-// CheckEndpoint reports an `endpoint:` that is none; "" stands for the provider's own, which
-// is the example.
+// CheckEndpoint reports an `endpoint:` that is none, or at which everybody on the way could
+// read the credentials; "" stands for the provider's own, which is the example.
 func CheckEndpoint(report func(key, problem string), endpoint, example string) {
-	if endpoint != "" && !IsEndpoint(endpoint) {
+	switch u, err := url.Parse(endpoint); {
+	case endpoint == "":
+	case err != nil || !IsEndpoint(endpoint):
 		report("endpoint", "write a URL such as "+example+", without user, password or query")
+	case u.Scheme == "http" && u.Hostname() != "localhost" && !net.ParseIP(u.Hostname()).IsLoopback():
+		report("endpoint", "write https:// (http:// is for this machine only), for the credentials go there")
 	}
 }
 

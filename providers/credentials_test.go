@@ -2,6 +2,7 @@ package providers
 
 import (
 	"io/fs"
+	"strings"
 	"testing"
 )
 
@@ -43,6 +44,28 @@ func TestIsEndpoint(t *testing.T) {
 	} {
 		if got := IsEndpoint(text); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}
+
+// TestCheckEndpoint: credentials go in the clear to nowhere but this machine.
+func TestCheckEndpoint(t *testing.T) {
+	for endpoint, want := range map[string]string{
+		"":                        "",
+		"https://api.example.com": "",
+		"http://127.0.0.1:7001":   "",
+		"http://[::1]:7001":       "",
+		"http://localhost:7001/a": "",
+		"http://api.example.com":  "http:// is for this machine only",
+		"http://10.0.0.1:7001":    "http:// is for this machine only",
+		"http://127.0.0.1.nip.io": "http:// is for this machine only",
+		"ftp://127.0.0.1":         "such as https://api.own.com, without user",
+		"http://%zz":              "such as https://api.own.com, without user",
+	} {
+		got := ""
+		CheckEndpoint(func(key, problem string) { got += key + ": " + problem }, endpoint, "https://api.own.com")
+		if (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%q: %q, want %q", endpoint, got, want)
 		}
 	}
 }

@@ -103,6 +103,9 @@ func statusError(resp *http.Response, body []byte, kind error) error {
 		e.Method, e.Host = resp.Request.Method, hostOf(resp.Request)
 		read = isRead(resp.Request)
 	}
+	if kind == guard.ErrBadReply && resp.StatusCode/100 == 3 {
+		e.What = "the endpoint points elsewhere, and credentials follow no redirect; write into the configuration where the API is"
+	}
 	switch resp.StatusCode {
 	case http.StatusRequestTimeout, http.StatusBadGateway, http.StatusGatewayTimeout:
 		if !read {
