@@ -100,10 +100,10 @@ func unstoppable(r guard.Resource, acct *providers.Account) string {
 		effect = acct.Provider.Truths().Stop
 	}
 	switch {
+	case effect == guard.StopSavesNothing: // whether or not there is a stop
+		return "a stopped machine costs the same there"
 	case acct.Stopper == nil || effect == guard.StopUnsupported:
 		return "the provider cannot stop it"
-	case effect == guard.StopSavesNothing:
-		return "a stopped machine costs the same there"
 	case effect == guard.StopUnknown:
 		return "nobody knows whether a stop saves anything there"
 	}

@@ -247,6 +247,8 @@ func TestRegisterWithoutGPUIfMeant(t *testing.T) {
 func TestRegisterStopNeedsAStopThatSaves(t *testing.T) {
 	b := newBench(t, func(s *fake.Script) { s.StopEffect = guard.StopSavesNothing })
 	b.bad("ana", http.MethodPost, "/register", wire.RegisterRequest{ID: "lab/i-1", TTL: "1h", OnLimit: "stop"}, 403, "refused", "costs the same", "--on-limit release")
+	b.acct.Stopper = nil // that it saves nothing is then no less true
+	b.bad("ana", http.MethodPost, "/register", wire.RegisterRequest{ID: "lab/i-1", TTL: "1h", OnLimit: "stop"}, 403, "refused", "costs the same")
 	b = newBench(t)
 	out := b.register("ana", wire.RegisterRequest{ID: "lab/i-1", TTL: "1h", OnLimit: "stop"})
 	if len(out.Erases) != 0 || !strings.Contains(strings.Join(out.Survives, " "), "nothing is erased") {
