@@ -52,16 +52,27 @@ func (p *Provider) terminate(ctx context.Context, id string) error {
 		return err
 	}
 	state := x.state()
-	switch {
-	case state == guard.StateStopped, x.spot():
-		// Its data disks stay: they are ended by their own rule alone.
-		return p.order(ctx, "TerminateCompShareInstance", x.named(params{"ReleaseUDisk": false}))
-	case state != guard.StateStopping:
-		if err := p.order(ctx, "StopCompShareInstance", x.named(nil)); err != nil {
+	if state != guard.StateStopped && state != guard.StateStopping && !x.spot() {
+		err := p.order(ctx, "StopCompShareInstance", x.named(nil))
+		switch {
+		case state == guard.StateUnknown && cannot(err):
+			state = guard.StateStopped // what failed to install does not run: whether it may go is CompShare's to say
+		case err != nil:
 			return fmt.Errorf("stop it first: %w", err)
 		}
 	}
-	return &guard.RetryError{Err: fmt.Errorf("%w: it is being stopped, which has to come first", guard.ErrConflict), After: stopWait}
+	if state != guard.StateStopped && !x.spot() {
+		return &guard.RetryError{Err: fmt.Errorf("%w: it is being stopped, which has to come first", guard.ErrConflict), After: stopWait}
+	}
+	// Its data disks stay: they are ended by their own rule alone.
+	return p.order(ctx, "TerminateCompShareInstance", x.named(params{"ReleaseUDisk": false}))
+}
+
+// cannot reports whether a stop was refused for a reason that CompShare does not explain: its
+// codes for that are not known.
+func cannot(err error) bool {
+	_, wait := guard.RetryAfter(err)
+	return !wait && !errors.Is(err, guard.ErrUncertain) && (errors.Is(err, guard.ErrInvalid) || errors.Is(err, guard.ErrUnavailable))
 }
 
 // Stop stops an instance and keeps its disks. A spot instance cannot be: guard.ErrUnsupported.

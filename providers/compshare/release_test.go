@@ -3,6 +3,7 @@ package compshare
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +99,45 @@ func TestASpotInstance(t *testing.T) {
 	}
 	if got := listed(at(t), t, p, guard.Instance); len(got) != 0 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestAReleaseOfWhatFailedToInstall, which has no stop.
+func TestAReleaseOfWhatFailedToInstall(t *testing.T) {
+	for name, tt := range map[string]struct {
+		state string
+		code  int
+		want  error
+		calls string
+	}{
+		"failed":                {"Install Fail", 8091, nil, "Stop Terminate"},
+		"failed, locked":        {"Install Fail", 8500, guard.ErrConflict, "Stop"},
+		"failed, another's key": {"Install Fail", 172, guard.ErrPermission, "Stop"},
+		"running":               {"Running", 8091, guard.ErrUnavailable, "Stop"},
+	} {
+		c := cloud(thing("uhost-1"))
+		c.StopFirst = false
+		c.Instances["uhost-1"] = compsharetest.Instance{Set: map[string]any{"State": tt.state}}
+		f := &cloudtest.Faults{Next: c}
+		var calls []string
+		f.Add(0, func(r *http.Request) bool {
+			a := strings.TrimSuffix(action(r), "CompShareInstance")
+			if a == "Stop" || a == "Terminate" {
+				calls = append(calls, a)
+			}
+			return a == "Stop"
+		}, func(w http.ResponseWriter, _ *http.Request) {
+			message := "state is not right"
+			if tt.code == 8500 {
+				message = busy
+			}
+			compsharetest.Code(w, tt.code, message)
+		})
+		p := on(t, f)
+		err := p.Release(at(t), p.id(guard.Instance, "uhost-1"), providers.ReleaseOptions{})
+		if !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) || strings.Join(calls, " ") != tt.calls {
+			t.Errorf("%s: %v after %v; want %v after %s", name, err, calls, tt.want, tt.calls)
+		}
 	}
 }
 
