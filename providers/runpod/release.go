@@ -22,10 +22,23 @@ func (p *Provider) Release(ctx context.Context, id guard.ResourceID, _ providers
 	if isAbsent(err) {
 		return nil
 	}
-	if errors.Is(err, guard.ErrConflict) && path[0] == podsPath {
+	switch refused := errors.Is(err, guard.ErrInvalid) || errors.Is(err, guard.ErrRefused); {
+	case errors.Is(err, guard.ErrConflict) && path[0] == podsPath:
 		err = p.conflict(ctx, id, err, guard.StateGone)
+	case refused && path[0] == volumesPath:
+		err = p.inUse(ctx, id.ID, err)
 	}
 	return providers.Says("release", id, err)
+}
+
+// inUse says what the refusal to delete a network volume comes of, by two reads: the
+// description has no word for one that is mounted. Where they fail, it is the refusal.
+func (p *Provider) inUse(ctx context.Context, id string, refused error) error {
+	users, err := (&listing{p: p}).users(providers.Read(ctx))
+	if on := users.of[id]; err == nil && len(on) > 0 {
+		return fmt.Errorf("%w: %s mounts it", guard.ErrConflict, on[0].id)
+	}
+	return refused
 }
 
 // Stop stops a pod, which keeps its volume disk, or takes an endpoint's workers down to
@@ -85,7 +98,7 @@ func (p *Provider) Unprotect(ctx context.Context, id guard.ResourceID) error {
 	case path[0] == podsPath:
 		err = p.send(ctx, http.MethodPatch, map[string]bool{"locked": false}, path...)
 	default:
-		err = fmt.Errorf("%w: only pods have a lock", guard.ErrUnsupported)
+		err = fmt.Errorf("%w: only pods have a lock; those of a cluster are unlocked at RunPod", guard.ErrUnsupported)
 	}
 	return providers.Says("unprotect", id, err)
 }

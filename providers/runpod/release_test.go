@@ -3,6 +3,7 @@ package runpod
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -115,6 +116,25 @@ func TestTheLifeOfAPod(t *testing.T) {
 	id = p.id(guard.Instance, "poor")
 	if l := p.Get(at(t), id)[0]; l.Resource.State != guard.StateGone || l.Resource.Bills != guard.No {
 		t.Errorf("at a balance of nothing it is %s, %+v", l.Verdict, l.Resource)
+	}
+}
+
+// TestAVolumeThatIsRefused: where something mounts it that is a conflict, whatever RunPod calls
+// it, and else what RunPod says.
+func TestAVolumeThatIsRefused(t *testing.T) {
+	for _, status := range []int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusPaymentRequired} {
+		f := &cloudtest.Faults{Next: full()}
+		f.Add(0, func(r *http.Request) bool { return r.Method == http.MethodDelete }, func(w http.ResponseWriter, _ *http.Request) {
+			runpodtest.Problem(w, status, "no")
+		})
+		p := on(t, f)
+		err := p.Release(at(t), p.id(guard.Filesystem, "v1"), providers.ReleaseOptions{})
+		if !errors.Is(err, guard.ErrConflict) || !strings.Contains(err.Error(), "serverless/e1 mounts it") {
+			t.Errorf("%d of one that is mounted: %v", status, err)
+		}
+		if err := p.Release(at(t), p.id(guard.Filesystem, "v3"), providers.ReleaseOptions{}); !errors.Is(err, providers.KindOf(status)) {
+			t.Errorf("%d of one that is not: %v", status, err)
+		}
 	}
 }
 
