@@ -48,7 +48,7 @@ func (l *listing) allEndpoints(ctx context.Context) ([]serverlessEndpoint, error
 	})
 }
 
-// instances gives what was read, and the first error.
+// instances gives what was read, and the worst error.
 func (l *listing) instances(ctx context.Context) ([]guard.Resource, error) {
 	p := l.p
 	pods, err := l.allPods(ctx)
@@ -70,15 +70,17 @@ func (l *listing) instances(ctx context.Context) ([]guard.Resource, error) {
 	}
 	if len(nodes) > 0 { // a cluster without a node bills nothing
 		clusters, failed := l.clusters(ctx, nodes)
-		out, err = append(out, clusters...), cmp.Or(err, failed)
+		out, err = append(out, clusters...), worse(err, failed)
 	}
 	if providers.EndsAll(err) {
 		return out, err
 	}
 	endpoints, failed := l.allEndpoints(ctx)
-	err = cmp.Or(err, failed)
+	if err = worse(err, failed); providers.EndsAll(err) {
+		return out, err
+	}
 	crews, failed := p.muster(ctx, endpoints)
-	err = cmp.Or(err, failed)
+	err = worse(err, failed)
 	p.learnAll(ctx, crews)
 	for _, x := range endpoints {
 		id, _ := x.key()
@@ -86,6 +88,14 @@ func (l *listing) instances(ctx context.Context) ([]guard.Resource, error) {
 	}
 	settle(out, usersOf(pods, endpoints))
 	return out, err
+}
+
+// worse is which of two errors a listing gives: the first, but for one that ends all.
+func worse(a, b error) error {
+	if providers.EndsAll(b) {
+		return b
+	}
+	return cmp.Or(a, b)
 }
 
 // clusters makes the clusters of nodes. One that is not told of by itself yet is made of

@@ -251,6 +251,31 @@ func TestAPartThatFails(t *testing.T) {
 	}
 }
 
+// TestAWaitIsHeard: where RunPod asks for one nothing more is asked, also after a list that is
+// not whole, and it is told.
+func TestAWaitIsHeard(t *testing.T) {
+	for path, want := range map[string]int{"/v2/clusters": 3, "/v2/serverless": 4, "/v2/serverless/e1/workers": 5} {
+		c := full()
+		c.Create(thing("odd"))
+		c.Pods["odd"] = runpodtest.Pod{Set: map[string]any{"id": 7}}
+		f := &cloudtest.Faults{Next: c}
+		calls := 0
+		f.Add(0, func(r *http.Request) bool { calls++; return r.URL.Path == path }, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "40")
+			runpodtest.Problem(w, http.StatusTooManyRequests, "slow down")
+		})
+		inv, _ := on(t, f).List(at(t), providers.Query{Kinds: []guard.Kind{guard.Instance, guard.Filesystem}})
+		for _, r := range inv.Results {
+			if wait, ok := guard.RetryAfter(r.Err); !ok || wait.Seconds() != 40 {
+				t.Errorf("%s asks to wait, the %s: %v", path, r.Kind.Plural(), r.Err)
+			}
+		}
+		if calls != want {
+			t.Errorf("%s asks to wait: %d calls, want %d", path, calls, want)
+		}
+	}
+}
+
 // TestTheCatalogueOfACallThatEnds: the next call asks for it again.
 func TestTheCatalogueOfACallThatEnds(t *testing.T) {
 	f := &cloudtest.Faults{Next: full()}
