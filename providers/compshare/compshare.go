@@ -130,8 +130,8 @@ func (p *Provider) Truths() guard.Truths {
 			postpay: guard.StopSavesCompute, dynamic: guard.StopSavesNothing, day: guard.StopSavesNothing,
 			month: guard.StopSavesNothing, year: guard.StopSavesNothing, "Spot": guard.StopUnsupported,
 		},
-		StopFirst:   true,               // pages
-		StoppedEnds: 7 * 24 * time.Hour, // pages: Postpay, at noon of the seventh day
+		StopFirst:   true,    // pages
+		StoppedEnds: keptOff, // pages: Postpay, at noon of the seventh day
 		// pages: an hour after the first bill that is not paid it is stopped, after twelve it is
 		// deleted.
 		AtZero:         guard.ZeroDeletes,

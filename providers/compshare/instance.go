@@ -111,10 +111,26 @@ func (p *Provider) instance(x instance, at time.Time) guard.Resource {
 	if r.State == guard.StateStopped && r.Spot {
 		r.Ended = guard.ByReclaim
 	}
-	if ends := unix(x.Ends); r.State == guard.StateStopped && !ends.IsZero() {
+	if ends := x.ends(r); !ends.IsZero() {
 		r.PlatformEnds = guard.PlatformEnd{At: ends, Why: "stopped for 7 days"}
 	}
 	return r
+}
+
+// keptOff is how long what is paid afterwards is kept once it is stopped.
+const keptOff = 7 * 24 * time.Hour
+
+// ends is when what is stopped is deleted: as is told, else so long after it was stopped; zero
+// where it is not.
+func (x instance) ends(r guard.Resource) time.Time {
+	at := unix(x.Ends)
+	if at.IsZero() && r.StopSaves == guard.StopSavesCompute && !r.Changed.IsZero() {
+		at = r.Changed.Add(keptOff)
+	}
+	if r.State != guard.StateStopped {
+		return time.Time{}
+	}
+	return at
 }
 
 // bill fills in what an instance costs, by its mode.

@@ -61,7 +61,7 @@ func TestWhatAnInstanceBills(t *testing.T) {
 	hour := noon.Wall.Add(40 * time.Minute)
 	price := guard.MustMoney("71.20CNY")
 	var things []providertest.Thing
-	for _, id := range []string{"on", "off", "off-disk", "off-untold", "spot", "taken", "hour", "day", "month", "month-off", "months", "year", "image", "untold", "lapsed", "new", "silent", "mixed"} {
+	for _, id := range []string{"on", "off", "off-disk", "off-untold", "off-when", "spot", "taken", "hour", "day", "month", "month-off", "months", "year", "image", "untold", "lapsed", "new", "silent", "mixed"} {
 		x := thing(id)
 		if strings.HasPrefix(id, "day") || strings.HasPrefix(id, "month") || id == "year" || id == "image" || id == "lapsed" {
 			x.Price = price
@@ -77,6 +77,7 @@ func TestWhatAnInstanceBills(t *testing.T) {
 		"on":         {Boot: "0.18", Image: "0.5"},
 		"off-disk":   {Boot: "0.18", Image: "0.5"},
 		"off-untold": {Set: map[string]any{"PostPayPowerOffBillingResource": nil}},
+		"off-when":   {Set: map[string]any{"ReleaseTime": nil}},
 		"spot":       {Spot: true},
 		"taken":      {Spot: true},
 		"hour":       {Charge: "Dynamic", Expires: hour},
@@ -91,7 +92,7 @@ func TestWhatAnInstanceBills(t *testing.T) {
 		"mixed":      {Set: map[string]any{"DiskPriceInfo": []any{map[string]any{"ChargeType": "Month", "Price": 8, "IsBoot": true}}}},
 		"new":        {Set: map[string]any{"ChargeType": "Barter", "State": "Levitating"}},
 	}
-	for _, id := range []string{"off", "off-disk", "off-untold", "month-off"} {
+	for _, id := range []string{"off", "off-disk", "off-untold", "off-when", "month-off"} {
 		if err := c.Stop(id); err != nil {
 			t.Fatal(err)
 		}
@@ -106,6 +107,7 @@ func TestWhatAnInstanceBills(t *testing.T) {
 		"off":        "stopped, bills no, saves compute, 3.16 CNY per hour, stopped 0.00 CNY per hour, ends 17 12:00",
 		"off-disk":   "stopped, bills yes, saves compute, 3.84 CNY per hour, stopped 0.68 CNY per hour, ends 17 12:00",
 		"off-untold": "stopped, bills unknown, saves compute, 3.16 CNY per hour, stopped unknown, ends 17 12:00",
+		"off-when":   "stopped, bills no, saves compute, 3.16 CNY per hour, stopped 0.00 CNY per hour, ends 17 12:00",
 		"spot":       "running, bills yes, saves unsupported, 3.16 CNY per hour, stopped 0.00 CNY per hour",
 		"taken":      "stopped, bills no, saves compute, 3.16 CNY per hour, stopped 0.00 CNY per hour, ends 17 12:00",
 		"hour":       "running, bills yes, saves nothing, 0.00 CNY per hour, stopped unknown, paid 3.16 CNY from 10 11:40 until 10 12:40, renews yes",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"guard"
@@ -40,9 +41,7 @@ func (x instance) named(more params) params {
 	region, zone := x.place()
 	id, _ := x.key()
 	out := params{"Region": region, "Zone": zone, "UHostId": id}
-	for k, v := range more {
-		out[k] = v
-	}
+	maps.Copy(out, more)
 	return out
 }
 
@@ -56,7 +55,7 @@ func (p *Provider) terminate(ctx context.Context, id string) error {
 		err := p.order(ctx, "StopCompShareInstance", x.named(nil))
 		switch {
 		case state == guard.StateUnknown && cannot(err):
-			state = guard.StateStopped // what failed to install does not run: whether it may go is CompShare's to say
+			state = guard.StateStopped // perhaps it does not run: nothing that does is terminated
 		case err != nil:
 			return fmt.Errorf("stop it first: %w", err)
 		}
