@@ -79,7 +79,7 @@ func (l *listing) instances(ctx context.Context) ([]guard.Resource, error) {
 	if err = worse(err, failed); providers.EndsAll(err) {
 		return out, err
 	}
-	crews, failed := p.muster(ctx, endpoints)
+	crews, failed := p.muster(ctx, endpoints, failed == nil)
 	err = worse(err, failed)
 	p.learnAll(ctx, crews)
 	for _, x := range endpoints {

@@ -227,6 +227,30 @@ func TestCallsOfAPoll(t *testing.T) {
 	}
 }
 
+// TestEndpointsThatFail: what was read of their workers before stands.
+func TestEndpointsThatFail(t *testing.T) {
+	c := cloud(thing("p1"))
+	for i := range crewsAtOnce + 2 {
+		c.Endpoints = append(c.Endpoints, runpodtest.Endpoint{ID: fmt.Sprint("e", i), Max: 1})
+	}
+	f := &cloudtest.Faults{Next: c}
+	p := on(t, f)
+	for range 2 {
+		listed(t, p, guard.Instance)
+	}
+	f.Add(3, func(r *http.Request) bool { return r.URL.Path == "/v2/serverless" }, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+	})
+	if inv, _ := p.List(at(t), providers.Query{Kinds: []guard.Kind{guard.Instance}}); !errors.Is(inv.Results[0].Err, guard.ErrUnavailable) {
+		t.Errorf("%v", inv.Results[0].Err)
+	}
+	for id, r := range listed(t, p, guard.Instance) {
+		if r.Type == serverless && r.State != guard.StateStopped {
+			t.Errorf("%s is %s: %s", id, r.State, r.RawState)
+		}
+	}
+}
+
 // TestAPartThatFails: what could be read is told, and the list is not complete.
 func TestAPartThatFails(t *testing.T) {
 	for path, want := range map[string]int{"/v2/pods": 0, "/v2/clusters": 5, "/v2/serverless": 2, "/v2/serverless/e1/workers": 5} {

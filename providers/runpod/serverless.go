@@ -164,8 +164,9 @@ func (p *Provider) crewRate(workers []worker) guard.Rate {
 }
 
 // muster gives the workers of endpoints: read now where there can be any and it is their
-// turn, else as they were read last.
-func (p *Provider) muster(ctx context.Context, endpoints []serverlessEndpoint) (map[string]crew, error) {
+// turn, else as they were read last. Of an endpoint that is not there any more none are kept,
+// if these are all of them.
+func (p *Provider) muster(ctx context.Context, endpoints []serverlessEndpoint, all bool) (map[string]crew, error) {
 	p.mu.Lock()
 	crews := maps.Clone(p.crews)
 	p.mu.Unlock()
@@ -175,6 +176,9 @@ func (p *Provider) muster(ctx context.Context, endpoints []serverlessEndpoint) (
 		round = max(round, c.round+1)
 	}
 	here := map[string]crew{}
+	if !all {
+		here = maps.Clone(crews)
+	}
 	for _, x := range endpoints {
 		id, _ := x.key()
 		if most, told := x.most(); told && most == 0 && len(crews[id].workers) == 0 {
