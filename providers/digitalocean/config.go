@@ -20,7 +20,7 @@ type Config struct {
 // Check reports what cannot be right in the section.
 func (c *Config) Check(report func(key, problem string)) {
 	providers.CheckSecret(report, "token", c.Token, tokenEnvs[0])
-	providers.CheckEndpoint(report, c.Endpoint, endpoint)
+	providers.CheckEndpoint(report, c.Endpoint, server)
 }
 
 // tokenEnvs are where DigitalOcean's own tools look for a token: doctl, then Terraform.

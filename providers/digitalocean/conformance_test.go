@@ -82,6 +82,8 @@ func classify(r *http.Request, _ []byte) providertest.Op {
 		return providertest.Op{Call: providertest.Balance}
 	case collection == "tags":
 		return providertest.Op{Call: providertest.Tag}
+	case path == "dedicated-inferences":
+		return providertest.Op{Call: providertest.List, Scope: Inference}
 	case r.Method == http.MethodDelete:
 		return providertest.Op{Call: providertest.Release}
 	case of != "":
@@ -134,12 +136,19 @@ func on(t testing.TB, h http.Handler) *Provider {
 func listed(t testing.TB, p *Provider, kind guard.Kind) map[string]guard.Resource {
 	t.Helper()
 	inv, err := p.List(at(t), providers.Query{Kinds: []guard.Kind{kind}})
-	if err != nil || len(inv.Results) != 1 || inv.Results[0].Err != nil {
-		t.Fatalf("%+v, %v", inv, err)
-	}
 	out := map[string]guard.Resource{}
-	for _, r := range inv.Results[0].Resources {
-		out[r.ID.ID] = r
+	for _, res := range inv.Results {
+		if res.Err != nil {
+			err = res.Err
+		}
+		for _, r := range res.Resources {
+			if out[r.ID.ID] = r; r.ID.Scope != res.Scope {
+				t.Errorf("%s is in the scope %s, and of %s", r.ID, res.Scope, r.ID.Scope)
+			}
+		}
+	}
+	if err != nil || len(inv.Results) == 0 {
+		t.Fatalf("%+v, %v", inv, err)
 	}
 	return out
 }

@@ -13,6 +13,9 @@
 //     cost no more, and backups cost a part of the droplet's price, which nothing tells
 //     (pages).
 //   - GPU droplets are in a listing of their own; the plain one hides them (description).
+//   - An endpoint of Dedicated Inference is an instance as well, with inference/ before its
+//     ID: GPUs that bill by the hour for as long as it is there. Its spec tells how many, the
+//     list of sizes what a machine with them costs (description).
 //   - A volume is a volume, a snapshot of one a snapshot. A droplet's snapshot is an image:
 //     it is made of an instance; so are its backups and what people uploaded. A reserved IP
 //     is an address, free while a droplet has it (pages). All of these outlive the droplet.
@@ -32,6 +35,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/digitalocean/godo"
@@ -44,11 +48,11 @@ import (
 const (
 	// Kind is the provider's name in a configuration.
 	Kind = "digitalocean"
-	// Scope is the only one: listings are of all regions.
+	// Scope is that of nearly all: listings are of all regions.
 	Scope = "global"
-	// endpoint is the server of the description; its paths begin with v2.
-	endpoint = "https://api.digitalocean.com"
-	usd      = "USD"
+	// server is that of the description; its paths begin with v2.
+	server = "https://api.digitalocean.com"
+	usd    = "USD"
 )
 
 // The rate that one account keeps to. DigitalOcean allows 5000 calls an hour and 250 a
@@ -65,7 +69,8 @@ type Options struct {
 	// Config is the account's own section.
 	Config Config
 	// Book says what things cost where the API does not, and instead of it where both do;
-	// nil says nothing. A droplet's type is the slug of its size; the others are volume,
+	// nil says nothing. A droplet's type is the slug of its size, that of an endpoint's GPUs
+	// has inference/ before it; the others are volume,
 	// volume-snapshot, droplet-snapshot, backup, custom-image and reserved-ip (of one GB).
 	Book *prices.Book
 	// Base makes the HTTP calls; nil is a pooled transport.
@@ -80,6 +85,11 @@ type Provider struct {
 	book    *prices.Book
 	api     *godo.Client
 	prepaid bool
+
+	mu      sync.Mutex
+	specs   map[string]endpoint // as endpoints were read last
+	sizes   gpuPrices
+	sizesAt time.Time
 }
 
 var (
@@ -99,7 +109,7 @@ func New(o Options) (*Provider, error) {
 	if o.Unpaced {
 		pace.PerSecond = 0
 	}
-	base := strings.TrimSuffix(strings.TrimRight(cmp.Or(o.Config.Endpoint, endpoint), "/"), "/v2")
+	base := strings.TrimSuffix(strings.TrimRight(cmp.Or(o.Config.Endpoint, server), "/"), "/v2")
 	api, err := godo.New(strictly(providers.NewTransport(pace), o.Config.Token), godo.SetBaseURL(base+"/"), godo.SetUserAgent("guard"))
 	if err != nil {
 		return nil, fmt.Errorf("%w: the endpoint is not a URL; write it as https://HOST", guard.ErrInvalid)

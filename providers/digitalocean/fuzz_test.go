@@ -18,6 +18,8 @@ func FuzzReplies(f *testing.F) {
 		`{"droplets":[{"id":3164444,"name":"a","status":"active","locked":false,"created_at":"2020-07-21T18:37:44Z","size":{"slug":"gpu-h100x1-80gb","price_hourly":6.74,"gpu_info":{"count":1}},"tags":["web","env:prod"],"volume_ids":["v-1"],"snapshot_ids":[1]}],"links":{},"meta":{"total":1}}`,
 		`{"droplet":{"id":1,"status":"off","size":{"price_hourly":0.00743999984115362}},"volume":{"id":"v","droplet_ids":[1],"size_gigabytes":10},"snapshot":{"id":"s","resource_id":"v","size_gigabytes":2.34}}`,
 		`{"images":[{"id":1,"type":"backup","status":"deleted","size_gigabytes":1e300}],"snapshots":[{"id":"1"}],"volumes":[],"reserved_ips":[{"ip":"45.55.96.47","droplet":{"id":1}}],"meta":{"total":1}}`,
+		`{"dedicated_inferences":[{"id":"i","status":"active","region":"atl1","spec":{"model_deployments":[{"accelerators":[{"accelerator_slug":"gpu-mi300x1-192gb","scale":2}]}]}}],"sizes":[{"gpu_slug":"gpu-mi300x1-192gb","price_per_hour":"2","region":"atl1","currency":"USD"}],"meta":{"total":1}}`,
+		`{"dedicated_inference":{"id":"6b5c619c-359c-44ca-87e2-47e98170c01d","status":"error","pending_deployment_spec":{"model_deployments":[{"accelerators":[{"accelerator_slug":"gpu-x","scale":1e9}]}]}},"sizes":[]}`,
 		`{"account":{"uuid":"u","team":{"uuid":"t"}},"month_to_date_balance":"-12.5"}`,
 		`{"invoices":[{"invoice_uuid":"i","invoice_period":"2026-03"}],"invoice_preview":null,"invoice_items":[{"product":"Droplets","resource_id":"1","amount":"1.25","start_time":"2026-03-01T00:00:00Z","end_time":"2026-03-09T00:00:00Z"}],"meta":{"total":1}}`,
 		`{"invoices":[],"invoice_preview":{"invoice_uuid":"i","invoice_period":"2026-03","updated_at":"2026-03-09T06:00:00Z"},"meta":{"total":0}}`,
@@ -33,9 +35,12 @@ func FuzzReplies(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		names := []string{"droplets", "volumes", "snapshots", "images", "reserved_ips"}
-		for i, res := range inv.Results {
-			if res.Err == nil && len(res.Resources) == 0 && !strings.HasPrefix(string(whole[names[i]]), "[") {
+		names := map[string]string{
+			"global/instance": "droplets", "inference/instance": "dedicated_inferences", "global/volume": "volumes", "global/snapshot": "snapshots",
+			"global/image": "images", "global/address": "reserved_ips",
+		}
+		for _, res := range inv.Results {
+			if name := names[res.Scope+"/"+string(res.Kind)]; res.Err == nil && len(res.Resources) == 0 && !strings.HasPrefix(string(whole[name]), "[") {
 				t.Errorf("an empty list of %ss", res.Kind)
 			}
 			for _, r := range res.Resources {

@@ -17,7 +17,7 @@ const bySelf = 4
 // things are a call each, an image that is a droplet's snapshot two.
 func (p *Provider) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Lookup {
 	ctx = providers.Read(ctx)
-	return providers.GetMany(ids, bySelf, providers.IsInstance, func() ([]guard.Resource, error) {
+	return providers.GetMany(ids, bySelf, isDroplet, func() ([]guard.Resource, error) {
 		return p.droplets(ctx)
 	}, func(id guard.ResourceID) (guard.Resource, error) {
 		return p.one(ctx, id)
@@ -28,6 +28,9 @@ func (p *Provider) Get(ctx context.Context, ids ...guard.ResourceID) []guard.Loo
 func (p *Provider) one(ctx context.Context, id guard.ResourceID) (guard.Resource, error) {
 	if !shaped(id) {
 		return guard.Resource{}, odd(id)
+	}
+	if own, ok := endpointID(id); ok {
+		return p.oneEndpoint(ctx, own)
 	}
 	switch id.Kind {
 	case guard.Instance:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 
 	"guard"
 	"guard/providers"
@@ -19,10 +20,32 @@ const (
 )
 
 // List reads droplets (instances), volumes, snapshots of volumes, images and reserved IPs
-// (addresses); for other kinds the result is guard.ErrUnsupported. Droplets and images are
-// two lists each, the others one, and each list a call for every 200 entries.
+// (addresses), and in a scope of their own the endpoints of Dedicated Inference (instances);
+// for other kinds the result is guard.ErrUnsupported. Droplets and images are two lists each,
+// the others one, and each list a call for every 200 entries.
 func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inventory, error) {
-	return providers.ListScope(ctx, q, p.name, Scope, p.all), nil
+	inv := providers.ListScope(ctx, q, p.name, Scope, p.all)
+	if slices.Contains(q.Kinds, guard.Instance) {
+		q.Kinds = []guard.Kind{guard.Instance}
+		p.beside(ctx, &inv, q, Inference, p.endpoints)
+	}
+	return inv, nil
+}
+
+// beside adds what one more scope has, unless what was read before ends all.
+func (p *Provider) beside(ctx context.Context, inv *providers.Inventory, q providers.Query, scope string, read func(context.Context) ([]guard.Resource, error)) {
+	more := providers.ListScope(ctx, q, p.name, scope, func(ctx context.Context, _ guard.Kind) ([]guard.Resource, error) {
+		for _, res := range inv.Results {
+			if providers.EndsAll(res.Err) {
+				return nil, res.Err
+			}
+		}
+		return read(ctx)
+	})
+	inv.Results = append(inv.Results, more.Results...)
+	if inv.ServerTime.IsZero() {
+		inv.ServerTime = more.ServerTime
+	}
 }
 
 func (p *Provider) all(ctx context.Context, kind guard.Kind) ([]guard.Resource, error) {

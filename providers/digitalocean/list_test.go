@@ -72,8 +72,8 @@ func TestPages(t *testing.T) {
 	}
 	c := cloud(boxes...)
 	p := on(t, c)
-	if got := listed(t, p, guard.Instance); len(got) != 450 || len(c.Calls()) != 4 {
-		t.Errorf("%d droplets in %d calls, want 450 in 4", len(got), len(c.Calls()))
+	if got := listed(t, p, guard.Instance); len(got) != 450 || len(c.Calls()) != 5 {
+		t.Errorf("%d droplets in %d calls, want 450 in 5", len(got), len(c.Calls()))
 	}
 	page := func(ids string, total string) string {
 		return `{"droplets":[` + ids + `],"links":{},"meta":{"total":` + total + `}}`

@@ -128,7 +128,7 @@ func TestPrism(t *testing.T) {
 // things are one of each kind, by the description's examples.
 func things(p *Provider) []guard.ResourceID {
 	return []guard.ResourceID{
-		p.id(guard.Instance, "3164444"), p.id(guard.Volume, "506f78a4-e098-11e5-ad9f-000f53306ae1"), p.id(guard.Snapshot, "fbe805e8-866b-11e6-96bf-000f53315a41"),
+		p.id(guard.Instance, "3164444"), p.id(guard.Instance, "inference/6b5c619c-359c-44ca-87e2-47e98170c01d"), p.id(guard.Volume, "506f78a4-e098-11e5-ad9f-000f53306ae1"), p.id(guard.Snapshot, "fbe805e8-866b-11e6-96bf-000f53315a41"),
 		p.id(guard.Image, "6918990"), p.id(guard.Address, "45.55.96.47"),
 	}
 }
@@ -142,22 +142,30 @@ func understands(t *testing.T, p *Provider) {
 	}
 	for _, kind := range kinds {
 		inv, err := p.List(at(t), providers.Query{Kinds: []guard.Kind{kind}})
-		if err != nil || len(inv.Results[0].Resources) == 0 {
-			t.Fatalf("%ss: %+v, %v", kind, inv, err)
+		if err != nil {
+			t.Fatal(err)
 		}
-		// The example of images has one of them four times, which no complete list does.
-		if err := inv.Results[0].Err; (err == nil) == (kind == guard.Image) {
-			t.Errorf("%ss: %v", kind, err)
-		}
-		for _, r := range inv.Results[0].Resources {
-			sane(t, r)
-			if kind != guard.Address && r.Created.IsZero() {
-				t.Errorf("%s has no creation time", r.ID)
+		for _, res := range inv.Results {
+			// The example of images has one of them four times, which no complete list does.
+			if err := res.Err; (err == nil) == (kind == guard.Image) || len(res.Resources) == 0 {
+				t.Errorf("%ss of %s: %+v", kind, res.Scope, res)
+			}
+			for _, r := range res.Resources {
+				sane(t, r)
+				if kind != guard.Address && r.Created.IsZero() {
+					t.Errorf("%s has no creation time", r.ID)
+				}
 			}
 		}
 	}
 	gpus, price := map[int]int{}, map[int]string{1: "6.74 USD per hour", 0: "0.00744 USD per hour"}
 	for _, r := range listed(t, p, guard.Instance) {
+		if _, ok := endpointID(r.ID); ok { // the example has no spec
+			if r.State != guard.StateRunning || r.HasGPU != guard.Yes || r.Rate.Known() {
+				t.Errorf("the example's endpoint is %+v", r)
+			}
+			continue
+		}
 		gpus[r.GPUs]++
 		if r.Rate.String() != price[r.GPUs] || r.HasGPU != guard.TriOf(r.GPUs > 0) || r.TagsUntold {
 			t.Errorf("the example's droplet is %+v", r)
@@ -189,8 +197,10 @@ func refused(t *testing.T, p *Provider, want error) {
 	}
 	for _, kind := range kinds {
 		inv, err := p.List(at(t), providers.Query{Kinds: []guard.Kind{kind}})
-		if err != nil || !errors.Is(inv.Results[0].Err, want) {
-			t.Errorf("list %ss: %+v, %v", kind, inv, err)
+		for _, res := range inv.Results {
+			if err != nil || !errors.Is(res.Err, want) {
+				t.Errorf("list %ss of %s: %+v, %v", kind, res.Scope, res, err)
+			}
 		}
 	}
 	for _, id := range things(p) {

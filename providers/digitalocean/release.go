@@ -10,7 +10,7 @@ import (
 	"guard/providers"
 )
 
-// Release destroys a droplet with its disk, or deletes a volume, a snapshot, an image or a
+// Release destroys a droplet with its disk, or deletes an endpoint, a volume, a snapshot, an image or a
 // reserved IP. DigitalOcean takes no token: the deletion of what is gone is "not found",
 // and so nil. A reserved IP is read first, for nothing says that one which a droplet has is
 // not deleted.
@@ -47,6 +47,10 @@ func (p *Provider) release(ctx context.Context, id guard.ResourceID) error {
 
 // end makes the one call.
 func (p *Provider) end(ctx context.Context, id guard.ResourceID) (err error) {
+	if own, ok := endpointID(id); ok {
+		_, err = p.api.DedicatedInference.Delete(ctx, own)
+		return written(err)
+	}
 	n, _ := strconv.Atoi(id.ID) // of a droplet or an image: it is shaped so
 	switch id.Kind {
 	case guard.Instance:
@@ -65,13 +69,15 @@ func (p *Provider) end(ctx context.Context, id guard.ResourceID) (err error) {
 	return written(err)
 }
 
-// explain says what a refusal comes of, by one read: DigitalOcean's lock, or a droplet that
-// uses the thing. Where the read fails, it is the refusal.
+// explain says what a refusal comes of, by one read: DigitalOcean's lock, a droplet that uses
+// the thing, or a release that is under way and so none. Where the read fails, it is the refusal.
 func (p *Provider) explain(ctx context.Context, id guard.ResourceID, refused error) error {
 	r, err := p.one(providers.Read(ctx), id)
 	switch {
 	case err != nil:
 		return refused
+	case r.State == guard.StateReleasing:
+		return nil
 	case r.ReleaseProtected == guard.Yes:
 		return fmt.Errorf("%w: DigitalOcean has locked it, for an action under way or of its own; look there if that stays", guard.ErrProtected)
 	}

@@ -126,6 +126,8 @@ func TestWhatCannotBeEnded(t *testing.T) {
 		"an image by its slug":    {id(guard.Image, "ubuntu-20-04-x64"), guard.ErrInvalid},
 		"an address that is none": {id(guard.Address, "45.55.96"), guard.ErrInvalid},
 		"an address of six":       {id(guard.Address, "::1"), guard.ErrInvalid},
+		"an endpoint's droplets":  {id(guard.Instance, "inference/../droplets/3164002"), guard.ErrInvalid},
+		"an endpoint of none":     {id(guard.Instance, "inference/"), guard.ErrInvalid},
 		"a file system":           {id(guard.Filesystem, "x"), guard.ErrUnsupported},
 	} {
 		before := len(c.Calls())

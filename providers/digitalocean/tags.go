@@ -96,7 +96,7 @@ func (p *Provider) Tag(ctx context.Context, id guard.ResourceID, tags map[string
 }
 
 func (p *Provider) tag(ctx context.Context, id guard.ResourceID, tags map[string]string) error {
-	if id.Kind != guard.Instance {
+	if !isDroplet(id) {
 		return fmt.Errorf("%w: only droplets are tagged", guard.ErrUnsupported)
 	}
 	if !shaped(id) {

@@ -243,6 +243,9 @@ func number(f providers.Field) (string, bool) {
 // shaped reports whether an ID is of the form that those of a kind have. godo puts IDs into
 // paths as they are.
 func shaped(id guard.ResourceID) bool {
+	if own, ok := endpointID(id); ok {
+		return opaque(own)
+	}
 	switch id.Kind {
 	case guard.Instance, guard.Image:
 		return numeric(id.ID)

@@ -85,6 +85,10 @@ func (c *Cloud) routes() *http.ServeMux {
 	m.HandleFunc("GET /v2/droplets", c.listDroplets)
 	m.HandleFunc("GET /v2/droplets/{id}", c.get(guard.Instance, "droplet", c.droplet))
 	m.HandleFunc("DELETE /v2/droplets/{id}", c.end(guard.Instance))
+	m.HandleFunc("GET /v2/dedicated-inferences", c.listEndpoints)
+	m.HandleFunc("GET /v2/dedicated-inferences/sizes", c.listSizes)
+	m.HandleFunc("GET /v2/dedicated-inferences/{id}", c.getEndpoint)
+	m.HandleFunc("DELETE /v2/dedicated-inferences/{id}", c.endEndpoint)
 	m.HandleFunc("GET /v2/volumes", c.list(guard.Volume, "volumes", c.volume))
 	m.HandleFunc("GET /v2/volumes/{id}", c.get(guard.Volume, "volume", c.volume))
 	m.HandleFunc("DELETE /v2/volumes/{id}", c.end(guard.Volume))
@@ -187,7 +191,9 @@ func (c *Cloud) get(kind guard.Kind, name string, record func(cloudtest.Thing) m
 	}
 }
 
-func (c *Cloud) end(kind guard.Kind) http.HandlerFunc {
+func (c *Cloud) end(kind guard.Kind) http.HandlerFunc { return c.endWith(http.StatusNoContent, kind) }
+
+func (c *Cloud) endWith(status int, kind guard.Kind) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		id := r.PathValue("id")
 		_, err := c.one(kind, id)
@@ -195,7 +201,7 @@ func (c *Cloud) end(kind guard.Kind) http.HandlerFunc {
 			err = c.Release(kind, id)
 		}
 		if !refuse(w, err) {
-			w.WriteHeader(http.StatusNoContent)
+			w.WriteHeader(status)
 		}
 	}
 }

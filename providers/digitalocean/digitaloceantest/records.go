@@ -84,7 +84,7 @@ func (c *Cloud) listDroplets(w http.ResponseWriter, r *http.Request) {
 	gpus := r.URL.Query().Get("type") == "gpus"
 	out := []map[string]any{}
 	for _, t := range c.List(guard.Instance, "") {
-		if t.State != guard.StateGone && (t.GPUs > 0) == gpus {
+		if t.State != guard.StateGone && (t.GPUs > 0) == gpus && !isEndpoint(t) {
 			out = append(out, c.droplet(t))
 		}
 	}
