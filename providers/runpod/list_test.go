@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 	"testing"
 
 	"guard"
@@ -96,21 +94,6 @@ func TestLocks(t *testing.T) {
 	}
 }
 
-// TestLocksOfNodes: a cluster is deleted with all its nodes, so one that is locked keeps it.
-func TestLocksOfNodes(t *testing.T) {
-	for want, locked := range map[guard.Tri][2]any{guard.No: {false, false}, guard.Yes: {true, nil}, guard.Unknown: {false, "no"}} {
-		c := full()
-		c.Pods["n1"] = runpodtest.Pod{Cluster: "c1", Set: map[string]any{"locked": locked[0]}}
-		c.Pods["n2"] = runpodtest.Pod{Cluster: "c1", Set: map[string]any{"locked": locked[1]}}
-		p := on(t, c)
-		id := p.id(guard.Instance, "cluster/c1")
-		by, err := p.Protection(at(t), id)
-		if got := listed(t, p, guard.Instance)[id.ID].ReleaseProtected; got != want || by.Release != want || err != nil {
-			t.Errorf("nodes with locked %v: %s, by ID %s, %v; want %s", locked, got, by.Release, err, want)
-		}
-	}
-}
-
 // An account with everything in it.
 func full() *runpodtest.Cloud {
 	volume := func(id, on string) providertest.Thing {
@@ -131,60 +114,6 @@ func full() *runpodtest.Cloud {
 		{ID: "e3", Name: "off"},
 	}
 	return c
-}
-
-func TestWhatIsBilledAsOneIsOne(t *testing.T) {
-	c := full()
-	p := on(t, c)
-	got := listed(t, p, guard.Instance)
-	for id, want := range map[string]string{
-		"p1":            "running, 2 GPUs, 1.38 USD per hour, []",
-		"cluster/c1":    "running, 4 GPUs, 2.76 USD per hour, [v2]",
-		"serverless/e1": "running, 4 GPUs, 4.40 USD per hour (2 × 2.20 USD per worker per hour), [v1]", // the endpoint is older than the pod that mounts it
-		"serverless/e2": "stopped, 0 GPUs, unknown, []",
-		"serverless/e3": "stopped, 0 GPUs, unknown, []",
-	} {
-		r := got[id]
-		var children []string
-		for _, x := range r.Children {
-			children = append(children, x.ID.ID)
-		}
-		if s := fmt.Sprintf("%s, %d GPUs, %s, %v", r.State, r.GPUs, r.Rate, children); s != want {
-			t.Errorf("%s is %s, want %s", id, s, want)
-		}
-	}
-	if nodes := got["cluster/c1"].Nodes; !slices.Equal(nodes, []string{"n1", "n2"}) {
-		t.Errorf("the nodes of cluster/c1: %v", nodes)
-	}
-	if len(got) != 5 {
-		t.Errorf("%d instances, want 5: the nodes of a cluster are none", len(got))
-	}
-	want := []string{"GET /v2/pods", "GET /v2/catalog/gpus", "GET /v2/clusters", "GET /v2/serverless", "GET /v2/serverless/e1/workers", "GET /v2/serverless/e2/workers"}
-	if calls := c.Calls(); !slices.Equal(calls, want) {
-		t.Errorf("calls: %v, want %v", calls, want)
-	}
-
-	volumes := listed(t, p, guard.Filesystem)
-	for id, want := range map[string]string{"v1": "serverless/e1 [p1]", "v2": "cluster/c1 []", "v3": " []"} {
-		if r := volumes[id]; fmt.Sprintf("%s %v", r.Parent.ID, r.UsedBy) != want || r.Bills != guard.Yes {
-			t.Errorf("%s is on %s %v, want %s", id, r.Parent.ID, r.UsedBy, want)
-		}
-	}
-	// What is read by ID is the same.
-	for id, r := range got {
-		if l := p.Get(at(t), r.ID)[0]; l.Verdict != guard.VerdictFound || l.Resource.State != r.State || l.Resource.Rate != r.Rate || !l.Resource.Created.Equal(r.Created) || l.Resource.GPUs != r.GPUs {
-			t.Errorf("%s by ID: %s %+v, %v; listed %+v", id, l.Verdict, l.Resource, l.Err, r)
-		}
-	}
-	for id, r := range volumes {
-		if l := p.Get(at(t), r.ID)[0]; l.Verdict != guard.VerdictFound || l.Resource.Parent != r.Parent {
-			t.Errorf("%s by ID: %+v, %v", id, l.Resource, l.Err)
-		}
-	}
-	l := p.Get(at(t), p.id(guard.Instance, "n1"))[0]
-	if !errors.Is(l.Err, guard.ErrRefused) || !strings.Contains(fmt.Sprint(l.Err), "pods/cluster/c1") {
-		t.Errorf("a node by ID: %s, %v", l.Verdict, l.Err)
-	}
 }
 
 // TestCallsOfAPoll: a plain account is two calls whatever its size, and what endpoints add
@@ -223,30 +152,6 @@ func TestCallsOfAPoll(t *testing.T) {
 	for id, r := range listed(t, p, guard.Instance) {
 		if r.Type == serverless && r.State != guard.StateStopped {
 			t.Errorf("%s: %s: its workers were not read in four polls", id, r.RawState)
-		}
-	}
-}
-
-// TestEndpointsThatFail: what was read of their workers before stands.
-func TestEndpointsThatFail(t *testing.T) {
-	c := cloud(thing("p1"))
-	for i := range crewsAtOnce + 2 {
-		c.Endpoints = append(c.Endpoints, runpodtest.Endpoint{ID: fmt.Sprint("e", i), Max: 1})
-	}
-	f := &cloudtest.Faults{Next: c}
-	p := on(t, f)
-	for range 2 {
-		listed(t, p, guard.Instance)
-	}
-	f.Add(3, func(r *http.Request) bool { return r.URL.Path == "/v2/serverless" }, func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusInternalServerError)
-	})
-	if inv, _ := p.List(at(t), providers.Query{Kinds: []guard.Kind{guard.Instance}}); !errors.Is(inv.Results[0].Err, guard.ErrUnavailable) {
-		t.Errorf("%v", inv.Results[0].Err)
-	}
-	for id, r := range listed(t, p, guard.Instance) {
-		if r.Type == serverless && r.State != guard.StateStopped {
-			t.Errorf("%s is %s: %s", id, r.State, r.RawState)
 		}
 	}
 }
@@ -297,21 +202,6 @@ func TestAWaitIsHeard(t *testing.T) {
 		if calls != want {
 			t.Errorf("%s asks to wait: %d calls, want %d", path, calls, want)
 		}
-	}
-}
-
-// TestTheCatalogueOfACallThatEnds: the next call asks for it again.
-func TestTheCatalogueOfACallThatEnds(t *testing.T) {
-	f := &cloudtest.Faults{Next: full()}
-	ctx, cancel := context.WithCancel(at(t))
-	f.Add(1, func(r *http.Request) bool { return r.URL.Path == "/v2/catalog/gpus" }, func(http.ResponseWriter, *http.Request) { cancel() })
-	p := on(t, f)
-	inv, _ := p.List(ctx, providers.Query{Kinds: []guard.Kind{guard.Instance}})
-	if err := inv.Results[0].Err; !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
-	if r := listed(t, p, guard.Instance)["serverless/e1"]; !r.Rate.Known() {
-		t.Errorf("after that an endpoint costs %s", r.Rate)
 	}
 }
 
@@ -430,27 +320,6 @@ func TestMountsThatAreNotTold(t *testing.T) {
 		x := serverlessEndpoint{ID: providers.Field(`"e"`), Volumes: providers.Field(text)}
 		if _, told := x.volumes(); told != want || usersOf(nil, []serverlessEndpoint{x}).untold == want {
 			t.Errorf("an endpoint with %q: told %t", text, told)
-		}
-	}
-}
-
-// TestWorkersThatBill: one that is not placed does not; nulls alone do not say that.
-func TestWorkersThatBill(t *testing.T) {
-	for text, want := range map[string]bool{
-		`{"status":"RUNNING","gpuTypeId":"x","startedAt":"2026-03-10T11:00:00Z"}`: true,
-		`{"status":"RUNNING","gpuTypeId":null,"startedAt":null}`:                  true,
-		`{"status":"IDLE"}`:                             true,
-		`{"status":"UNHEALTHY"}`:                        true,
-		`{"status":"A NEW WORD"}`:                       true,
-		`{"status":null}`:                               true,
-		`{"status":"INITIALIZING"}`:                     false,
-		`{"status":"INITIALIZING","gpuTypeId":"x"}`:     true,
-		`{"status":"INITIALIZING","startedAt":"later"}`: true,
-		`{"status":"THROTTLED","gpuTypeId":"x"}`:        false,
-	} {
-		var w worker
-		if !providers.Field(text).Into(&w) || w.bills() != want {
-			t.Errorf("%s bills: %t", text, w.bills())
 		}
 	}
 }
