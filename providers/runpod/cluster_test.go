@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"guard"
+	"guard/providers"
 	"guard/providers/runpod/runpodtest"
 )
 
@@ -77,5 +78,20 @@ func TestWhatIsBilledAsOneIsOne(t *testing.T) {
 	l := p.Get(at(t), p.id(guard.Instance, "n1"))[0]
 	if !errors.Is(l.Err, guard.ErrRefused) || !strings.Contains(fmt.Sprint(l.Err), "pods/cluster/c1") {
 		t.Errorf("a node by ID: %s, %v", l.Verdict, l.Err)
+	}
+}
+
+// TestANodeThatIsNotTold: what the others cost is not what the cluster does.
+func TestANodeThatIsNotTold(t *testing.T) {
+	c := full()
+	c.Pods["n2"] = runpodtest.Pod{Cluster: "c1", Set: map[string]any{"id": nil}}
+	inv, _ := on(t, c).List(at(t), providers.Query{Kinds: []guard.Kind{guard.Instance}})
+	if inv.Results[0].Err == nil {
+		t.Error("the list is whole")
+	}
+	for _, r := range inv.Results[0].Resources {
+		if r.ID.ID == "cluster/c1" && (r.Rate.Known() || r.Bills != guard.Yes || r.State != guard.StateRunning) {
+			t.Errorf("%s, %s, bills %s", r.State, r.Rate, r.Bills)
+		}
 	}
 }

@@ -69,7 +69,7 @@ func (l *listing) instances(ctx context.Context) ([]guard.Resource, error) {
 		out = append(out, p.pod(x))
 	}
 	if len(nodes) > 0 { // a cluster without a node bills nothing
-		clusters, failed := l.clusters(ctx, nodes)
+		clusters, failed := l.clusters(ctx, nodes, err == nil)
 		out, err = append(out, clusters...), worse(err, failed)
 	}
 	if providers.EndsAll(err) {
@@ -99,8 +99,8 @@ func worse(a, b error) error {
 }
 
 // clusters makes the clusters of nodes. One that is not told of by itself yet is made of
-// its nodes alone.
-func (l *listing) clusters(ctx context.Context, nodes map[string][]pod) ([]guard.Resource, error) {
+// its nodes alone; what they cost together is known where these are all the nodes.
+func (l *listing) clusters(ctx context.Context, nodes map[string][]pod, all bool) ([]guard.Resource, error) {
 	told, err := list[cluster](ctx, l.p, clustersPath, nil, clustersPath)
 	var out []guard.Resource
 	for _, x := range told {
@@ -110,6 +110,11 @@ func (l *listing) clusters(ctx context.Context, nodes map[string][]pod) ([]guard
 	}
 	for id, of := range nodes {
 		out = append(out, l.p.cluster(id, cluster{}, of))
+	}
+	if !all {
+		for i := range out {
+			out[i].Rate = guard.Rate{}
+		}
 	}
 	return out, err
 }
