@@ -42,6 +42,6 @@ func TestDigitalOceanStory(t *testing.T) {
 	s.is("ocean/3164002", "stopped, bills yes, spent 24.00 USD") // off, it costs as before
 	s.heard("data", "left behind")
 	s.heard("45.55.96.47", "left behind")
-	// Four hours are 240 polls of two calls and an identity, 24 sweeps, tags, and the reads around an end.
-	s.called(c.Calls(), 960, map[string]int{"DELETE /v2/droplets": 1})
+	// Four hours are 240 polls of three calls and an identity, 24 sweeps, bills, tags, and the reads around an end.
+	s.called(c.Calls(), 1200, map[string]int{"DELETE /v2/droplets": 1})
 }
