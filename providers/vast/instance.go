@@ -151,10 +151,9 @@ func (p *Provider) price(r *guard.Resource, x instance) {
 	if hourly(x.Base).Known() {
 		running = hourly(x.Total)
 	}
-	if r.StoppedRate = total; r.State != guard.StateStopped || hourly(now.GPU).Known() {
-		if r.StoppedRate = hourly(now.Disk); !r.StoppedRate.Known() {
-			r.StoppedRate = hourly(x.Storage)
-		}
+	r.StoppedRate = firstKnown(hourly(now.Disk), hourly(x.Storage))
+	if r.State == guard.StateStopped && !hourly(now.GPU).Known() {
+		r.StoppedRate = firstKnown(total, r.StoppedRate)
 	}
 	full := r.State != guard.StateStopped || r.StopSaves == guard.StopSavesNothing
 	if full {
@@ -175,6 +174,13 @@ func (p *Provider) price(r *guard.Resource, x instance) {
 	if price, ok := p.book.Egress(Scope); ok {
 		r.Egress = price
 	}
+}
+
+func firstKnown(a, b guard.Rate) guard.Rate {
+	if a.Known() {
+		return a
+	}
+	return b
 }
 
 // dearer reports a price above another; both are per hour and in dollars.
