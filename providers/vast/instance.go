@@ -176,6 +176,7 @@ func (p *Provider) price(r *guard.Resource, x instance) {
 	}
 }
 
+// firstKnown is a rate, or another one where it is not known.
 func firstKnown(a, b guard.Rate) guard.Rate {
 	if a.Known() {
 		return a
