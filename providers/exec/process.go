@@ -75,6 +75,8 @@ func reason(err error) string {
 		return "the user that guardd runs as may not run it; is it executable?"
 	case errors.Is(err, syscall.ENOEXEC):
 		return "it is no program: a script begins with #! and its interpreter"
+	case errors.Is(err, syscall.ETXTBSY):
+		return "somebody is writing to its file"
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.ENOMEM):
 		return "the machine has no room for another process"
 	}

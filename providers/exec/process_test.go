@@ -28,7 +28,10 @@ echo '{"v":1,"id":1,"result":{"calls":["identity","list","get","release"],"truth
 func program(t testing.TB, script string, change func(*Config)) *Provider {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "plugin.sh")
-	if err := os.WriteFile(file, []byte(script), 0o700); err != nil { //nolint:gosec // it must be executable
+	syscall.ForkLock.RLock()                         // a child of another test that has it open keeps it from being run
+	err := os.WriteFile(file, []byte(script), 0o700) //nolint:gosec // it must be executable
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	c := Config{Command: []string{file}, Timeout: 10 * time.Second}
