@@ -136,9 +136,17 @@ func refusal(body providers.Field) error {
 		return &guard.RetryError{Err: fmt.Errorf("%w: RetCode %d: another operation on it goes on", guard.ErrConflict, n), After: lockWait}
 	case ok:
 		return fmt.Errorf("%w: RetCode %d: %s", known.kind, n, known.says)
+	case ofRights(reply.Message.Text(maxName)):
+		return fmt.Errorf("%w: RetCode %d: the keys may not do that; check what their account is allowed", guard.ErrPermission, n)
 	default:
 		return fmt.Errorf("%w: RetCode %d is not known", guard.ErrUnavailable, n)
 	}
+}
+
+// ofRights reports whether the message of a code that is not known is about what the keys may
+// do: UCloud has several such codes, and no list of them.
+func ofRights(message string) bool {
+	return strings.Contains(strings.ToLower(message), "permission") || strings.Contains(message, "权限")
 }
 
 // unix is a time in seconds since 1970, of this century, which the pages call a text and answers

@@ -38,6 +38,8 @@ func TestCodes(t *testing.T) {
 		{226601, message, guard.ErrRefused, false},
 		{226602, message, guard.ErrRefused, false},
 		{226606, message, guard.ErrPermission, false},
+		{299, "IAM permission error hunter2", guard.ErrPermission, false},
+		{292, "当前账号无权限", guard.ErrPermission, false},
 		{8039, message, guard.ErrUnavailable, false},
 		{-1, message, guard.ErrUnavailable, false},
 		{1, message, guard.ErrUnavailable, false},
