@@ -153,14 +153,10 @@ func (p *Provider) Truths() guard.Truths {
 }
 
 // Identity is the fingerprint of the key, for no call of API v2 tells whose it is. It asks
-// only where guard runs in a pod, once, whether that is a node of a cluster.
+// only where guard runs in a pod, once, whether that is a node of a cluster or a worker.
 func (p *Provider) Identity(ctx context.Context) (guard.Identity, error) {
 	id := p.identity
 	env := providers.ContainerEnv(os.Getenv, os.ReadFile)
-	if e := here(env, endpointEnv); e != "" {
-		id.Self = endpointPrefix + e // a worker of it
-		return id, nil
-	}
 	pod := here(env, podEnv)
 	if pod == "" {
 		return id, nil
@@ -177,6 +173,9 @@ func (p *Provider) Identity(ctx context.Context) (guard.Identity, error) {
 		id.Self = cmp.Or(x.clusterID(), pod)
 	case isAbsent(err):
 		id.Self = pod // another account's
+		if e := here(env, endpointEnv); e != "" {
+			id.Self = endpointPrefix + e // or a worker, which is no pod
+		}
 	default:
 		return guard.Identity{}, fmt.Errorf("read what pod %s, on which guard runs, is of: %w", pod, err)
 	}
@@ -187,7 +186,7 @@ func (p *Provider) Identity(ctx context.Context) (guard.Identity, error) {
 }
 
 // The variables in which a pod finds its own ID, and a serverless worker, which has both, that
-// of its endpoint (the vendor's library for workers).
+// of its endpoint (pages). People set the latter elsewhere, too, to call an endpoint.
 const (
 	podEnv      = "RUNPOD_POD_ID"
 	endpointEnv = "RUNPOD_ENDPOINT_ID"

@@ -54,9 +54,13 @@ func TestIdentity(t *testing.T) {
 		}
 	}
 	t.Setenv(endpointEnv, "e1")
-	if id, err := p.Identity(at(t)); err != nil || id.Self != "serverless/e1" {
-		t.Errorf("in a worker: %+v, %v", id, err)
+	for pod, want := range map[string]string{"p1": "p1", "n1": "cluster/c1", "w1": "serverless/e1", "": ""} {
+		t.Setenv(podEnv, pod)
+		if id, err := on(t, full()).Identity(at(t)); err != nil || id.Self != want {
+			t.Errorf("on %q, with an endpoint's ID at hand: %+v, %v, want %q", pod, id, err, want)
+		}
 	}
+	t.Setenv(podEnv, "p1")
 	t.Setenv(endpointEnv, "")
 	f := &cloudtest.Faults{Next: full()}
 	f.Add(0, func(*http.Request) bool { return true }, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
