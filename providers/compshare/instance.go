@@ -76,16 +76,21 @@ func yes(f providers.Field) guard.Tri {
 	return guard.Unknown
 }
 
-// data are the data disks of an instance.
+// data are the data disks of an instance, by the IDs that they have in the list of disks.
 func (x instance) data() []string {
 	var disks []struct {
-		ID   providers.Field `json:"DiskId"`
-		Boot providers.Field `json:"IsBoot"`
+		Listed providers.Field `json:"UDiskId"` // where it differs from the other (tool)
+		ID     providers.Field `json:"DiskId"`
+		Boot   providers.Field `json:"IsBoot"`
 	}
 	x.Disks.Into(&disks)
 	var out []string
 	for _, d := range disks {
-		if id, ok := d.ID.ID(maxID); ok && (d.Boot.Text(maxWord) == "False" || d.Boot.Tri() == guard.No) {
+		id, ok := d.Listed.ID(maxID)
+		if !ok {
+			id, ok = d.ID.ID(maxID)
+		}
+		if ok && (d.Boot.Text(maxWord) == "False" || d.Boot.Tri() == guard.No) {
 			out = append(out, id)
 		}
 	}

@@ -392,3 +392,20 @@ func TestTimes(t *testing.T) {
 		}
 	}
 }
+
+// TestDataDisks are those that are not the system's, by the ID of the list of disks.
+func TestDataDisks(t *testing.T) {
+	c := cloud(thing("a"))
+	c.Instances["a"] = compsharetest.Instance{Set: map[string]any{"DiskSet": []any{
+		map[string]any{"DiskId": "boot", "IsBoot": "True"}, map[string]any{"DiskId": "udisk-1", "IsBoot": "False"},
+		map[string]any{"DiskId": "bsm-2", "UDiskId": "udisk-2", "IsBoot": "False"}, map[string]any{"DiskId": "udisk-3", "UDiskId": "", "IsBoot": false},
+		map[string]any{"DiskId": "what", "IsBoot": nil}, map[string]any{"IsBoot": "False"}, nil,
+	}}}
+	var got []string
+	for _, x := range listed(at(t), t, on(t, c), guard.Instance)["a"].Children {
+		got = append(got, string(x.ID.Kind)+" "+x.ID.ID)
+	}
+	if want := "[volume udisk-1 volume udisk-2 volume udisk-3]"; fmt.Sprint(got) != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+}
