@@ -32,10 +32,11 @@ type record struct {
 	Items  providers.Field `json:"items"`
 }
 
-// key makes a record one that list believes in: it says of what time it is.
+// key makes a record one that list believes in: it says of what time it is. Two that say all
+// the same are one that comes again.
 func (r record) key() (string, bool) {
 	from, to := r.span()
-	return "", !from.IsZero() && from.Before(to)
+	return string(slices.Concat(r.Source, r.Type, r.Start, r.End, r.Amount, r.Items)), !from.IsZero() && from.Before(to)
 }
 
 // span is the time that a record is of. Its days are told by their beginnings, the last one

@@ -80,6 +80,33 @@ func TestDaysOfABill(t *testing.T) {
 	}
 }
 
+// TestChargesOnTwoPages: a record that comes on two pages is charged once, and makes up for none
+// that does not come.
+func TestChargesOnTwoPages(t *testing.T) {
+	today := noon.Wall.Truncate(day).Unix()
+	line := func(id int) string {
+		return fmt.Sprintf(`{"start":%d,"end":%d,"type":"instance","source":"instance-%d","amount":2,"items":[]}`, today, today, id)
+	}
+	for total, want := range map[int]int{2: 2, 3: 0} {
+		p := on(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			next := `"a"`
+			if r.URL.Query().Get("after_token") != "" {
+				next = "null"
+			}
+			fmt.Fprintf(w, `{"success":true,"total":%d,"next_token":%s,"results":[%s]}`, total, next, map[string]string{`"a"`: line(1) + "," + line(2), "null": line(2)}[next])
+		}))
+		got, err := p.Charges(at(t), noon.Wall.Truncate(day))
+		if len(got) != want || (err == nil) != (want > 0) {
+			t.Errorf("two, and %d are said to be: %+v, %v", total, got, err)
+		}
+		for _, c := range got {
+			if c.Amount.String() != "2.00 USD" {
+				t.Errorf("%s is charged %s", c.Resource, c.Amount)
+			}
+		}
+	}
+}
+
 func TestChargesThatFail(t *testing.T) {
 	f := &cloudtest.Faults{Next: full()}
 	f.Add(1, func(r *http.Request) bool {
