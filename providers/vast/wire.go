@@ -122,7 +122,7 @@ func list[T interface{ key() (string, bool) }](ctx context.Context, p *Provider,
 			switch {
 			case !ok:
 				wrong++
-			case again && key != "":
+			case again:
 				out[i] = x
 			default:
 				at[key] = len(out)
