@@ -78,6 +78,7 @@ type Provider struct {
 
 	mu     sync.Mutex
 	quotes map[string]quote // by the ID of an instance
+	places places
 }
 
 var (

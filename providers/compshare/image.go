@@ -29,13 +29,43 @@ func (x image) key() (string, bool) { return x.ID.ID(maxID) }
 // home is the region that is asked for the list of all: each call has to name one (tool).
 const home = "cn-wlcb"
 
-// zones are the regions, and of each a zone: calls about its images want one, and none tells
+// places are the regions, and of each a zone: calls about its images want one, and none tells
 // whose an image is.
-func (p *Provider) zones(ctx context.Context) (regions []string, zone map[string]string, err error) {
+type places struct {
+	asked   time.Time
+	regions []string
+	zone    map[string]string // by region
+}
+
+// placesFor is how long the regions are believed.
+const placesFor = 6 * time.Hour
+
+// where gives the regions as they were told last, or asks.
+func (p *Provider) where(ctx context.Context) (places, error) {
+	now := providers.Clock(ctx)
+	p.mu.Lock()
+	known := p.places
+	p.mu.Unlock()
+	if !known.asked.IsZero() && now.Sub(known.asked).Abs() < placesFor {
+		return known, nil
+	}
 	body, err := p.ask(ctx, "DescribeCompShareSupportZone", params{"Region": home})
 	if err != nil {
-		return nil, nil, err
+		return places{}, err
 	}
+	told, err := placesOf(body)
+	if err != nil {
+		return places{}, err
+	}
+	told.asked = now
+	p.mu.Lock()
+	p.places = told
+	p.mu.Unlock()
+	return told, nil
+}
+
+// placesOf takes the answer apart; one that leaves a zone without a name is none.
+func placesOf(body providers.Field) (places, error) {
 	var reply struct {
 		Zones providers.Field `json:"ZoneInfo"`
 	}
@@ -44,38 +74,38 @@ func (p *Provider) zones(ctx context.Context) (regions []string, zone map[string
 		Zone   providers.Field `json:"Zone"`
 	}
 	if body.Into(&reply); !reply.Zones.Into(&all) || len(all) == 0 {
-		return nil, nil, fmt.Errorf("%w: the answer has no list of zones in it", guard.ErrBadReply)
+		return places{}, fmt.Errorf("%w: the answer has no list of zones in it", guard.ErrBadReply)
 	}
-	zone = map[string]string{}
+	out := places{zone: map[string]string{}}
 	for _, x := range all {
-		z, ok := x.Zone.ID(maxWord)
+		zone, ok := x.Zone.ID(maxWord)
 		if !ok {
-			return nil, nil, fmt.Errorf("%w: one of the zones has no name", guard.ErrBadReply)
+			return places{}, fmt.Errorf("%w: one of the zones has no name", guard.ErrBadReply)
 		}
-		region := cmp.Or(x.Region.Text(maxWord), regionOf(z))
-		if zone[region] == "" {
-			regions = append(regions, region)
-			zone[region] = z
+		region := cmp.Or(x.Region.Text(maxWord), regionOf(zone))
+		if out.zone[region] == "" {
+			out.regions = append(out.regions, region)
+			out.zone[region] = zone
 		}
 	}
-	return regions, zone, nil
+	return out, nil
 }
 
 // made reads the images of all regions, each once, and gives an error beside what was read
 // where that is not all.
 func (p *Provider) made(ctx context.Context) ([]image, error) {
-	regions, zone, err := p.zones(ctx)
+	at, err := p.where(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []image
 	seen := map[string]bool{}
-	for _, region := range regions {
+	for _, region := range at.regions {
 		all, failed := list[image](ctx, p, "DescribeCompShareCustomImages", params{"Region": region}, "ImageSet")
 		for _, x := range all {
 			if id, _ := x.key(); !seen[id] {
 				seen[id] = true
-				x.region, x.zone = region, zone[region]
+				x.region, x.zone = region, at.zone[region]
 				out = append(out, x)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"guard"
 	"guard/providers"
@@ -77,6 +78,14 @@ func TestImages(t *testing.T) {
 	got := listed(at(t), t, p, guard.Image)
 	if len(got) != 5 || fmt.Sprint(got["b"].UsedBy) != "[uhost-1]" || got["a"].UsedBy != nil || got["a"].UsesUntold || got["a"].SizeGB != 100 || got["a"].Created.IsZero() {
 		t.Errorf("%+v", got)
+	}
+	listed(later(t, placesFor-time.Minute), t, p, guard.Image)
+	asked := func() int { return strings.Count(strings.Join(c.Calls(), " "), "DescribeCompShareSupportZone") }
+	if asked() != 1 {
+		t.Errorf("the regions were asked for %d times", asked())
+	}
+	if listed(later(t, placesFor), t, p, guard.Image); asked() != 2 {
+		t.Errorf("%s later they were asked for %d times", placesFor, asked())
 	}
 	if err := p.Release(at(t), p.id(guard.Image, "far-pub"), providers.ReleaseOptions{}); !errors.Is(err, guard.ErrConflict) {
 		t.Errorf("a published one: %v", err)

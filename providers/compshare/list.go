@@ -18,8 +18,9 @@ const pageSize = 100
 // has made). For other kinds the result is guard.ErrUnsupported.
 //
 // Instances are a call for each hundred, and one for each hundred of those whose price is not
-// known, or has not been asked for in ten minutes. Volumes are one call. Images are one for the
-// regions, one for each hundred in each, and where there are any one for each hundred instances.
+// known, or has not been asked for in ten minutes. Volumes are one call. Images are one
+// for each hundred in each region, where there are any one for each hundred instances, and one in
+// six hours for the regions.
 func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inventory, error) {
 	return providers.ListScope(ctx, q, p.name, Scope, p.things), nil
 }
