@@ -3,6 +3,7 @@ package lambda
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"guard"
@@ -15,6 +16,10 @@ const (
 	maxGPUs  = 4096
 	maxCents = 100_000_000 // a million dollars an hour
 )
+
+// gpuTypes is how the names of types with GPUs begin, gpu_8x_h100_sxm5 (description): of none
+// of those 0 GPUs are believed.
+const gpuTypes = "gpu_"
 
 // instance is what is read of an instance.
 type instance struct {
@@ -84,7 +89,7 @@ func (p *Provider) typed(r *guard.Resource, x instance) {
 	x.Type.Into(&t) // what is of another shape tells nothing
 	t.Specs.Into(&specs)
 	r.Type = t.Name.Text(maxName)
-	if n, ok := specs.GPUs.Count(maxGPUs); ok {
+	if n, ok := specs.GPUs.Count(maxGPUs); ok && (n > 0 || !strings.HasPrefix(r.Type, gpuTypes)) {
 		r.GPUs, r.HasGPU = int(n), guard.TriOf(n > 0)
 	}
 	if r.HasGPU != guard.No {

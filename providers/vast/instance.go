@@ -123,7 +123,7 @@ func (p *Provider) instance(x instance) guard.Resource {
 	if r.State == guard.StateStopped && x.outbid() {
 		r.Ended = guard.ByReclaim
 	}
-	if n, ok := x.GPUs.Count(maxGPUs); ok {
+	if n, ok := x.GPUs.Count(maxGPUs); ok && (n > 0 || r.GPUModel == "") { // none of a model is no number
 		r.GPUs, r.HasGPU = int(n), guard.TriOf(n > 0)
 	}
 	if ends := epoch(x.Ends); !ends.IsZero() {

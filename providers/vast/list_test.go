@@ -156,6 +156,21 @@ func TestAnSLA(t *testing.T) {
 	}
 }
 
+// TestGPUs: none, where a model is told, is not believed: guard may end boxes with GPUs only.
+func TestGPUs(t *testing.T) {
+	for want, set := range map[string]map[string]any{
+		"8 yes":     {"num_gpus": 8},
+		"0 no":      {"num_gpus": 0, "gpu_name": nil},
+		"0 unknown": {"num_gpus": 0, "gpu_name": "H100 SXM"},
+	} {
+		c := cloud(thing("1"))
+		c.Boxes["1"] = vasttest.Box{Set: set}
+		if r := listed(t, on(t, c), guard.Instance)["1"]; fmt.Sprint(r.GPUs, " ", r.HasGPU) != want {
+			t.Errorf("%v: %d GPUs %s, want %s", set, r.GPUs, r.HasGPU, want)
+		}
+	}
+}
+
 func TestTraffic(t *testing.T) {
 	for name, tt := range map[string]struct {
 		up, down any
