@@ -12,7 +12,7 @@ import (
 // Config is the `vast:` section of an account. Decode it with configs.SectionOf.
 type Config struct {
 	// APIKey is a key with the permissions instance_read, user_read and billing_read, and
-	// to act with instance_write.
+	// to act with instance_write; without constraints, which could hide instances.
 	APIKey guard.Secret `yaml:"api_key"`
 	// Endpoint stands in for https://console.vast.ai.
 	Endpoint string `yaml:"endpoint"`
