@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net/http"
 	"testing"
 	"time"
 
@@ -38,4 +39,26 @@ func TestAutoDLStory(t *testing.T) {
 	// Four hours are 240 polls, 24 readings of the balance, two details, and the reads around
 	// three writes.
 	s.called(c.Calls(), 350, map[string]int{"/pro/power_off": 2, "/pro/release": 1})
+}
+
+// TestAutoDLWithoutDeployments: that the deployments could not be asked for is forgotten once
+// AutoDL says that the account has none.
+func TestAutoDLWithoutDeployments(t *testing.T) {
+	s := begin(t)
+	c := &cloudtest.Faults{Next: &autodltest.Cloud{Token: providertest.Secret, Assets: "100000", Cloud: s.cloud(&cloudtest.Cloud{})}}
+	c.Add(6, func(r *http.Request) bool { return r.URL.Path == "/api/v1/dev/deployment/list" }, // two polls of three tries
+		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	s.tell("", "name: dl, provider: autodl, poll: 1m, autodl: {token: {env: AUTODL_TOKEN}}",
+		factory(func(_ context.Context, a configs.Account, section autodl.Config) (providers.Provider, error) {
+			return autodl.New(autodl.Options{Name: a.Name, Config: section, Base: cloudtest.In(c), Unpaced: true})
+		}))
+	stands := func(state string, needs int) {
+		t.Helper()
+		if out, err := s.client.Status(t.Context()); err != nil || out.Accounts[0].State != state || len(out.Attention) != needs {
+			t.Errorf("at %s: %+v, %q, %v", s.at.Wall.Format("15:04"), out.Accounts[0], out.Attention, err)
+		}
+	}
+	stands("blind", 1) // never read, so a person is called at once
+	s.until(3 * time.Minute)
+	stands("ok", 0)
 }

@@ -2,7 +2,9 @@ package observe
 
 import (
 	"errors"
+	"maps"
 	"slices"
+	"time"
 
 	"guard"
 	"guard/providers"
@@ -78,4 +80,24 @@ func (r *round) freed(kinds ...guard.Kind) (first guard.Instant, all bool) {
 		}
 	}
 	return first, all && !first.IsZero()
+}
+
+// unnamed forgets that scopes fail which nothing was ever listed in, and which the provider
+// does not name any more among all that it has: an account may turn out not to have them.
+func (r *round) unnamed(named []providers.ScopeResult) {
+	for _, key := range slices.Sorted(maps.Keys(r.s.scopes)) {
+		st := r.s.scopes[key]
+		if st.Failing.IsZero() || !st.Complete.IsZero() {
+			continue
+		}
+		ofKind, itself := false, false
+		for _, x := range named {
+			ofKind = ofKind || x.Kind == st.Kind
+			itself = itself || x.Kind == st.Kind && x.Scope == st.Scope
+		}
+		if ofKind && !itself {
+			st.Failing, st.Error = time.Time{}, ""
+			r.scopes = append(r.scopes, st)
+		}
+	}
 }

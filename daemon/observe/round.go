@@ -175,6 +175,7 @@ func (r *round) list(ctx context.Context, kinds ...guard.Kind) error {
 		}
 		if len(q.Scopes) == 0 {
 			r.l.holds.learn(q.Kinds, inv.Results)
+			r.unnamed(inv.Results)
 		}
 		results = append(results, inv.Results...)
 	}
