@@ -155,10 +155,19 @@ func tags(f providers.Field) (out map[string]string, untold bool) {
 			if out == nil {
 				out = map[string]string{}
 			}
-			out[providers.Text(k, maxName)] = v.Text(maxText)
+			out[providers.Text(k, maxName)] = value(v)
 		}
 	}
 	return out, false
+}
+
+// value is a tag's: a text, or what a number, true or false is written as. "guard:keep": true
+// must not keep less than "true" would.
+func value(f providers.Field) string {
+	if f.Gauge().OK || f.Tri() != guard.Unknown {
+		return providers.Text(string(f), maxText)
+	}
+	return f.Text(maxText)
 }
 
 // amount is a JSON number, or a text of digits: some languages have no exact number.

@@ -119,13 +119,13 @@ func (s *spec) declared(f providers.Field) guard.Truths {
 	}
 	t.ImmutableIDs = in.ImmutableIDs.Tri() == guard.Yes
 	t.TerminalBilling = in.TerminalBilling.Tri() == guard.Yes
+	t.StopFirst = in.StopFirst.Tri() == guard.Yes // a release that stops needs no call for that
 	t.Stop = guard.StopUnsupported
 	if s.calls[callStop] {
 		t.Stop = guard.StopSavesNothing
 		if e := effect(in.Stop); e != guard.StopUnknown {
 			t.Stop = e
 		}
-		t.StopFirst = in.StopFirst.Tri() == guard.Yes
 		for mode, e := range in.StopBy {
 			if e := effect(e); e != guard.StopUnknown && mode != "" && len(t.StopBy) < maxTags {
 				if t.StopBy == nil {
