@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -142,11 +143,22 @@ func (a *app) whole(cmd *cobra.Command, id string) (string, error) {
 	return "", usagef("%s could be %s: name the one that you mean", name, strings.Join(found, " or "))
 }
 
-// only is an ID that guard does not know in the one account that there is.
+// only is an ID of no instance that guard knows, in the one account that there is.
 func (a *app) only(cmd *cobra.Command, id string) (string, error) {
 	status, err := ask(a, cmd, "waiting for guardd", func(ctx context.Context, c *client.Client) (wire.Status, error) { return c.Status(ctx) })
 	if err == nil && len(status.Accounts) == 1 {
 		return status.Accounts[0].Name + "/" + id, nil
+	}
+	all, err := ask(a, cmd, "waiting for guardd", func(ctx context.Context, c *client.Client) (wire.List, error) {
+		return c.List(ctx, client.Filter{All: true})
+	})
+	if i := slices.IndexFunc(all.Items, func(it wire.Item) bool { return it.ID == id }); err == nil && i >= 0 {
+		switch it := all.Items[i]; {
+		case it.Kind != "instance":
+			return "", usagef("%s/%s is of kind %s. Name the instance; what hangs on it counts to its lease", clean(it.Account), clean(id), clean(it.Kind))
+		case it.EndedAt != nil:
+			return "", usagef("%s/%s is gone since %s", clean(it.Account), clean(id), clock(*it.EndedAt))
+		}
 	}
 	return "", usagef("guard knows of no instance %s. One that was just made is found as ACCOUNT/%s", clean(id), clean(id))
 }

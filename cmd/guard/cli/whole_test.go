@@ -2,8 +2,10 @@ package cli_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,13 +16,19 @@ import (
 )
 
 // TestBareID: an ID alone is the one instance that has it, of whichever account; of two it
-// is neither, and one that ended long ago is none.
+// is neither; a disk, and what ended long ago, is told of as what it is.
 func TestBareID(t *testing.T) {
 	ended := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	items := []wire.Item{{Account: "pods", ID: "x1"}, {Account: "lab", ID: "i-1"}, {Account: "pods", ID: "i-2"}, {Account: "lab", ID: "i-2"}, {Account: "pods", ID: "i-1", EndedAt: &ended}}
+	items := []wire.Item{{Account: "pods", ID: "x1"}, {Account: "lab", ID: "i-1"}, {Account: "pods", ID: "i-2"}, {Account: "lab", ID: "i-2"}, {Account: "pods", ID: "i-1", EndedAt: &ended},
+		{Account: "pods", ID: "old", EndedAt: &ended}, {Account: "pods", ID: "v-1", Kind: "volume"}}
+	for i := range items {
+		items[i].Kind = cmp.Or(items[i].Kind, "instance")
+	}
 	for id, want := range map[string]string{
 		"x1": "pods/x1", "i-1": "lab/i-1",
 		"i-2": "i-2 could be pods/i-2 or lab/i-2: name the one that you mean",
+		"v-1": "pods/v-1 is of kind volume. Name the instance",
+		"old": "pods/old is gone since 2026-03-01 00:00:00 UTC",
 		"i-3": "guard knows of no instance i-3. One that was just made is found as ACCOUNT/i-3",
 	} {
 		registered := ""
@@ -42,7 +50,9 @@ func TestBareID(t *testing.T) {
 			case strings.HasSuffix(r.URL.Path, "/status"):
 				reply(w, wire.Status{Accounts: []wire.Account{{Name: "pods"}, {Name: "lab"}}})
 			default:
-				reply(w, wire.List{Items: items})
+				reply(w, wire.List{Items: slices.DeleteFunc(slices.Clone(items), func(it wire.Item) bool {
+					return r.FormValue("kind") != "" && it.Kind != r.FormValue("kind")
+				})})
 			}
 		})
 		var out, errs bytes.Buffer
