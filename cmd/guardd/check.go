@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,11 +39,15 @@ it names, and print every mistake in it with its line. No provider is called.`,
 				accounts = fmt.Sprintf("%d accounts", n)
 			}
 			fmt.Fprintf(out, "%s is right: %s\n", file, accounts)
+			table := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
 			for _, a := range c.Accounts {
-				fmt.Fprintf(out, "  %-20s %-8s %s\n", a.Name, a.Provider, a.Mode)
+				fmt.Fprintf(table, "  %s\t%s\t%s\n", a.Name, a.Provider, a.Mode)
 			}
 			for _, s := range c.Signals.Sources {
-				fmt.Fprintf(out, "  %-20s %s\n", s.Name, s.Kind)
+				fmt.Fprintf(table, "  %s\t%s\t\n", s.Name, s.Kind)
+			}
+			if err := table.Flush(); err != nil {
+				return err
 			}
 			fmt.Fprint(out, places(c))
 			fmt.Fprint(out, readers(c, daemon.Now().Wall))
