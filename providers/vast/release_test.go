@@ -92,6 +92,8 @@ func TestErrors(t *testing.T) {
 		{404, `{"success":false,"error":"no_such_instance"}`, guard.ErrNotFound},
 		{404, `{"success":false,"error":"no_such_ask"}`, guard.ErrBadReply},
 		{404, `{"error":"not_found"}`, guard.ErrBadReply},
+		{404, `{"error":"no_such_instance","msg":"No such instance"}`, guard.ErrNotFound},
+		{404, `{"success":true,"error":"no_such_instance"}`, guard.ErrBadReply},
 		{404, `404 page not found`, guard.ErrBadReply},
 		{404, `{"error":"auth_error"}`, guard.ErrPermission},
 		{410, `{"success":false,"error":"deprecated_endpoint"}`, guard.ErrBadReply},

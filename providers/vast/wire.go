@@ -50,8 +50,9 @@ var (
 	}
 )
 
-// kindOf tells the API's own "not found" from any other 404: it has success false and one
-// of three words (description). A key that no user has is a 404 as well, and no absence.
+// kindOf tells the API's own "not found" from any other 404: it has one of three words, and
+// success false (description), which some endpoints leave out (pages): then the word has to be
+// Vast's alone. A key that no user has is a 404 as well, and no absence.
 func kindOf(status int, body []byte) error {
 	var e struct {
 		Success providers.Field `json:"success"`
@@ -64,7 +65,7 @@ func kindOf(status int, body []byte) error {
 		return guard.ErrPermission
 	case status != http.StatusNotFound && status != http.StatusGone:
 		return nil
-	case e.Success.Tri() == guard.No && slices.Contains(absentWords, word):
+	case slices.Contains(absentWords, word) && (e.Success.Tri() == guard.No || e.Success.Null() && word != "not_found"):
 		return guard.ErrNotFound
 	}
 	return guard.ErrBadReply
