@@ -105,6 +105,28 @@ func (a *app) unclaimed(ctx context.Context, c *client.Client) []string {
 	return out
 }
 
+// alone suggests the IDs of what nobody has registered that will do without the account, for
+// only one has them.
+func (a *app) alone(ctx context.Context, c *client.Client) []string {
+	list, err := c.List(ctx, client.Filter{Kind: "instance"})
+	if err != nil {
+		return nil
+	}
+	var out []string
+	have := map[string]int{}
+	for _, it := range list.Items {
+		if it.EndedAt == nil && it.Expect == nil {
+			have[it.ID]++
+		}
+	}
+	for _, it := range list.Items {
+		if !claimed(it) && have[it.ID] == 1 && !strings.Contains(it.ID, "/") {
+			out = append(out, it.ID+"\t"+clean(strings.TrimSpace(it.Account+" "+it.Name+" "+it.Type)))
+		}
+	}
+	return out
+}
+
 // accounts suggests the configured ones.
 func (a *app) accounts(ctx context.Context, c *client.Client) []string {
 	status, err := c.Status(ctx)

@@ -78,8 +78,8 @@ func (a *app) offer(now time.Time, items []wire.Item) {
 	if a.Ask {
 		b.Out = a.Err
 	}
-	b.table([]column{{title: "no", right: true}, {title: "id"}, {title: "name", least: 6, drop: 2}, {title: "type", least: 6, drop: 4},
-		{title: "gpus", least: 4, drop: 3}, {title: "per hour", right: true}, {title: "per gpu", drop: 6, right: true}, {title: "age", drop: 1, right: true}, {title: "spent", drop: 5, right: true}}, rows)
+	b.table([]column{{title: "no", right: true}, {title: "id"}, {title: "name", least: 6, drop: 2}, {title: "type", least: 10, drop: 5},
+		{title: "gpus", least: 6, drop: 3}, {title: "per hour", right: true}, {title: "per gpu", drop: 1, right: true}, {title: "age", drop: 4, right: true}, {title: "spent", drop: 6, right: true}}, rows)
 }
 
 // choose asks for a number until it is one of the list.

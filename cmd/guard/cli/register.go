@@ -54,7 +54,10 @@ once guardd is back (guard spool).`,
 			if expect {
 				return a.complete(a.accounts)(cmd, args, typed)
 			}
-			return a.complete(a.unclaimed)(cmd, args, typed)
+			if out, how := a.complete(a.unclaimed)(cmd, args, typed); len(out) > 0 || typed == "" {
+				return out, how
+			}
+			return a.complete(a.alone)(cmd, args, typed)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
