@@ -24,6 +24,11 @@ read line
 echo '{"v":1,"id":1,"result":{"calls":["identity","list","get","release"],"truths":{"immutable_ids":true}}}'
 `
 
+// twice is hello with another line in the same breath.
+func twice(line string) string {
+	return strings.NewReplacer("echo", `printf '%b\n'`, "}}}'", `}}}\n`+line+"'").Replace(hello)
+}
+
 // program is an account behind a shell script.
 func program(t testing.TB, script string, change func(*Config)) *Provider {
 	t.Helper()
@@ -87,7 +92,8 @@ func TestPrograms(t *testing.T) {
 		"prints many lines":    {hello + "read line; yes", "no reply in JSON", guard.ErrBadReply, true},
 		"prints nothing":       {hello + "read line; echo null", "no reply in JSON", guard.ErrBadReply, true},
 		"answers another":      {hello + `read line; echo '{"v":1,"id":7,"result":{}}'`, "another request", guard.ErrBadReply, true},
-		"answers too early":    {hello + `echo '{"v":1,"id":1,"result":{}}'; read line`, "another request", guard.ErrBadReply, true},
+		"answers twice":        {twice(`{"v":1,"id":1,"result":{}}`) + "read line", "one reply, in its turn", guard.ErrBadReply, false},
+		"answers too early":    {twice(`{"v":1,"id":2,"error":{"kind":"not_found"}}`) + "read line", "one reply, in its turn", guard.ErrBadReply, false},
 		"answers in words":     {hello + `read line; echo '{"v":1,"id":"2","result":{}}'`, "another request", guard.ErrBadReply, true},
 		"speaks version 2":     {hello + `read line; echo '{"v":2,"id":2,"result":{}}'`, "version 2 of the protocol, and guard speaks version 1", guard.ErrBadReply, true},
 		"has no version":       {hello + `read line; echo '{"id":2,"result":{}}'`, "no version of the protocol", guard.ErrBadReply, true},

@@ -114,6 +114,11 @@ var past = time.Unix(1, 0)
 
 // exchange sends a request and gives the result of its reply.
 func (t *talk) exchange(ctx context.Context, timeout time.Duration, call string, args any) (providers.Field, *failure) {
+	if t.lines.Buffered() > 0 { // it would be taken for the answer to what was not asked yet
+		f := bad(true, "it printed more than its answer; each request has one reply, in its turn")
+		f.open = false
+		return nil, f
+	}
 	t.last++
 	line, err := json.Marshal(request{Version, t.last, call, args})
 	if err != nil {
