@@ -26,8 +26,9 @@ const fileSystemType = "file-system"
 const maxBytes = 1 << 60
 
 // fileSystem makes a resource of a file system. It always bills; its size is what it
-// holds, of some hours ago (description).
-func (p *Provider) fileSystem(x fileSystem, users []string) guard.Resource {
+// holds, of some hours ago (description). named are the names of those that something mounts
+// which does not tell their IDs.
+func (p *Provider) fileSystem(x fileSystem, users []string, named map[string]bool) guard.Resource {
 	id, _ := x.key()
 	r := guard.Resource{
 		ID: p.id(guard.Filesystem, id), Name: x.Name.Text(maxName), State: guard.StateRunning, Type: fileSystemType,
@@ -42,7 +43,7 @@ func (p *Provider) fileSystem(x fileSystem, users []string) guard.Resource {
 	if len(users) > 0 {
 		r.Parent, r.UsedBy = p.id(guard.Instance, users[0]), users[1:]
 	}
-	r.UsesUntold = len(users) == 0 && x.InUse.Tri() != guard.No
+	r.UsesUntold = len(users) == 0 && x.InUse.Tri() != guard.No || named[r.Name]
 	return r
 }
 
@@ -61,6 +62,19 @@ func usersOf(instances []instance) map[string][]string {
 	}
 	for _, users := range out {
 		slices.Sort(users)
+	}
+	return out
+}
+
+// namedBy are the names that instances tell of what they mount, without its IDs.
+func namedBy(instances []instance) map[string]bool {
+	out := map[string]bool{}
+	for _, x := range instances {
+		if x.state() != guard.StateGone {
+			for _, name := range x.unidentified() {
+				out[name] = true
+			}
+		}
 	}
 	return out
 }

@@ -28,6 +28,7 @@ type instance struct {
 	Status  providers.Field `json:"status"`
 	Type    providers.Field `json:"instance_type"`
 	Mounts  providers.Field `json:"file_system_mounts"`
+	Stores  providers.Field `json:"file_system_names"`
 	Tags    providers.Field `json:"tags"`
 	Actions providers.Field `json:"actions"`
 }
@@ -180,6 +181,20 @@ func (x instance) fileSystems() []string {
 		if id, ok := m.ID.ID(maxID); ok && !slices.Contains(out, id) {
 			out = append(out, id)
 		}
+	}
+	return out
+}
+
+// unidentified are the names of what it mounts, where it tells more of these than IDs.
+func (x instance) unidentified() []string {
+	var names []providers.Field
+	x.Stores.Into(&names)
+	if len(names) <= len(x.fileSystems()) {
+		return nil
+	}
+	var out []string
+	for _, n := range names {
+		out = append(out, n.Text(maxName))
 	}
 	return out
 }

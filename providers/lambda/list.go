@@ -57,11 +57,11 @@ func (l *listing) fileSystems(ctx context.Context) ([]guard.Resource, error) {
 			return nil, fmt.Errorf("read what mounts them: %w", err)
 		}
 		all, err := list[fileSystem](ctx, l.p, fileSystemsPath...)
-		users := usersOf(instances)
+		users, named := usersOf(instances), namedBy(instances)
 		var out []guard.Resource
 		for _, x := range all {
 			id, _ := x.key()
-			out = append(out, l.p.fileSystem(x, users[id]))
+			out = append(out, l.p.fileSystem(x, users[id], named))
 		}
 		return out, err
 	})

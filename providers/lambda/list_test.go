@@ -149,6 +149,30 @@ func TestFileSystems(t *testing.T) {
 	}
 }
 
+// TestMountsByNameAlone: a file system that an instance names, without its ID, is needed.
+func TestMountsByNameAlone(t *testing.T) {
+	for i, tt := range []struct {
+		set    map[string]any
+		untold bool
+	}{
+		{map[string]any{"file_system_names": []any{}, "file_system_mounts": nil}, false},
+		{map[string]any{"file_system_names": []any{"data"}, "file_system_mounts": nil}, true},
+		{map[string]any{"file_system_names": []any{"data"}, "file_system_mounts": []any{map[string]any{"file_system_id": 7}}}, true},
+		{map[string]any{"file_system_names": []any{"other"}}, false},
+		{map[string]any{"file_system_names": []any{"data"}, "file_system_mounts": nil, "status": "terminated"}, false},
+		{map[string]any{"file_system_names": "data"}, false},
+	} {
+		c := cloud(thing("i"))
+		c.Create(fileSystemOn("data", ""))
+		c.Special["i"] = lambdatest.Special{Set: tt.set}
+		p := on(t, c)
+		r := listed(t, p, guard.Filesystem)["data"]
+		if l := p.Get(at(t), r.ID)[0]; r.UsesUntold != tt.untold || l.Resource.UsesUntold != tt.untold {
+			t.Errorf("%d: %v: %+v, by ID %+v", i, tt.set, r, l)
+		}
+	}
+}
+
 // TestCalls counts what reading takes, where every call takes a second.
 func TestCalls(t *testing.T) {
 	c := cloud(thing("a"), thing("b"), thing("c"))
