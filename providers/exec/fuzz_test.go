@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
+	"os"
 	"testing"
 	"time"
 
@@ -33,7 +33,7 @@ func (e *echo) Write(b []byte) (int, error) {
 
 func (e *echo) Read(b []byte) (int, error) {
 	if e.next.Len() == 0 {
-		return 0, io.EOF
+		return 0, os.ErrDeadlineExceeded
 	}
 	return e.next.Read(b)
 }

@@ -137,6 +137,25 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
+// TestAnAnswerBeforeItsRequest, printed while nobody asks, is not the answer to the next one.
+func TestAnAnswerBeforeItsRequest(t *testing.T) {
+	done := filepath.Join(t.TempDir(), "done")
+	p := program(t, hello+`read line; echo '{"v":1,"id":2,"result":{"resources":[],"complete":true}}'
+sleep 0.05; echo '{"v":1,"id":3,"result":{"accepted":true}}'; echo > `+done+`; read line; sleep 600`, nil)
+	if err := list(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	for range 500 {
+		if _, err := os.Stat(done); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := release(t.Context(), p); !errors.Is(err, guard.ErrBadReply) || errors.Is(err, guard.ErrUncertain) {
+		t.Errorf("a release that was answered before it was asked for: %v", err)
+	}
+}
+
 // TestEnds: with a program goes all that it has started, on a time-out and at guardd's end,
 // and nobody is left to be waited for.
 func TestEnds(t *testing.T) {

@@ -114,7 +114,7 @@ var past = time.Unix(1, 0)
 
 // exchange sends a request and gives the result of its reply.
 func (t *talk) exchange(ctx context.Context, timeout time.Duration, call string, args any) (providers.Field, *failure) {
-	if t.lines.Buffered() > 0 { // it would be taken for the answer to what was not asked yet
+	if t.early() {
 		f := bad(true, "it printed more than its answer; each request has one reply, in its turn")
 		f.open = false
 		return nil, f
@@ -160,6 +160,19 @@ func (t *talk) exchange(ctx context.Context, timeout time.Duration, call string,
 	}
 	f.open = true
 	return nil, f
+}
+
+// glance is how long it is looked for what was printed too early. What is there is seen at once.
+const glance = 100 * time.Microsecond
+
+// early reports whether the program has printed what nobody asked for: it would be taken for
+// the answer to the next request.
+func (t *talk) early() bool {
+	if t.SetDeadline(time.Now().Add(glance)) != nil {
+		return false // it has ended, which the write tells
+	}
+	_, err := t.lines.Peek(1)
+	return err == nil
 }
 
 // bad is the failure of a call whose reply is none that the protocol has.
