@@ -83,7 +83,7 @@ func (g *getting) list(ctx context.Context) {
 	}
 	var asked []instance
 	for _, id := range g.ids {
-		if x, ok := g.all[id.ID]; ok && isPro(id) {
+		if x, ok := g.all[id.ID]; ok {
 			asked = append(asked, x)
 		}
 	}

@@ -140,7 +140,14 @@ func TestImagesThatAreNotAll(t *testing.T) {
 			t.Errorf("%s: what is not in it is released", name)
 		}
 	}
-	f := &cloudtest.Faults{Next: withImages(map[string]map[string]any{"a": nil})}
+	f := &cloudtest.Faults{Next: withImages(nil)}
+	f.Add(0, func(r *http.Request) bool { return action(r) == "DescribeCompShareCustomImages" }, func(w http.ResponseWriter, _ *http.Request) {
+		cloudtest.Reply(w, http.StatusOK, map[string]any{"RetCode": 0, "TotalCount": 1, "ImageSet": []any{map[string]any{"CompShareImageId": "a"}}})
+	})
+	if got, err := on(t, f).images(at(t)); err != nil || len(got) != 1 {
+		t.Errorf("one that every region tells of: %+v, %v", got, err)
+	}
+	f = &cloudtest.Faults{Next: withImages(map[string]map[string]any{"a": nil})}
 	f.Add(0, func(r *http.Request) bool { return action(r) == describe }, func(w http.ResponseWriter, _ *http.Request) { compsharetest.Code(w, 8433, "") })
 	if got := listed(at(t), t, on(t, f), guard.Image)["a"]; !got.UsesUntold {
 		t.Errorf("what uses it cannot be read: %+v", got)

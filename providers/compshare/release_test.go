@@ -113,6 +113,7 @@ func TestAReleaseOfWhatFailedToInstall(t *testing.T) {
 		"failed":                {"Install Fail", 8091, nil, "Stop Terminate"},
 		"failed, locked":        {"Install Fail", 8500, guard.ErrConflict, "Stop"},
 		"failed, another's key": {"Install Fail", 172, guard.ErrPermission, "Stop"},
+		"failed, and lost":      {"Install Fail", http.StatusBadGateway, guard.ErrUncertain, "Stop"},
 		"running":               {"Running", 8091, guard.ErrUnavailable, "Stop"},
 	} {
 		c := cloud(thing("uhost-1"))
@@ -127,6 +128,10 @@ func TestAReleaseOfWhatFailedToInstall(t *testing.T) {
 			}
 			return a == "Stop"
 		}, func(w http.ResponseWriter, _ *http.Request) {
+			if tt.code == http.StatusBadGateway {
+				w.WriteHeader(tt.code)
+				return
+			}
 			message := "state is not right"
 			if tt.code == 8500 {
 				message = busy
