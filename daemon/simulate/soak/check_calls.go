@@ -206,6 +206,7 @@ func (j *judge) spends(b *life, most guard.Money, at time.Duration) bool {
 	ahead := j.lead(b.account, at) + granule(b.account) + time.Minute
 	sum := new(big.Rat).Add(j.spent(b, at), over(j.burn(b, at), ahead))
 	sum.Add(sum, b.account.reserve(most))
+	sum.Add(sum, b.comes(at, at+ahead))
 	return sum.Add(sum, j.unseen(b)).Cmp(most.Rat()) >= 0
 }
 

@@ -150,6 +150,9 @@ func (j *judge) moneyDue(b *life, most guard.Money, set time.Duration) time.Dura
 	if !most.IsSet() || most.Currency() != b.currency() || !j.plain(b) {
 		return never
 	}
+	if b.ahead() {
+		return never // see [judge.renewals]
+	}
 	x := j.crossing(b, new(big.Rat).Add(most.Rat(), j.hidden(b)))
 	if x == never {
 		return never

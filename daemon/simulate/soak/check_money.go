@@ -57,6 +57,9 @@ func (a *Account) prices(id string, r fake.Resource) []price {
 		return cmp.Or(a.Script.Currency, "USD")
 	}
 	out := []price{{-never, hourlyOf(r, r.Rate), code(r.Rate)}}
+	if r.Rate == nil && r.Lump != nil {
+		out[0].hourly = new(big.Rat) // beside what is paid ahead nothing bills
+	}
 	for _, e := range a.Script.Timeline {
 		if e.ID == id && e.Rate != nil {
 			out = append(out, price{e.At, hourlyOf(r, e.Rate), code(e.Rate)})
@@ -74,6 +77,9 @@ func (j *judge) plain(b *life) bool {
 	a := b.account
 	if _, plainly := a.priced(); !plainly {
 		return false
+	}
+	if a.Script.Balance != "" && a.Script.AtZero == guard.ZeroStops && j.dry(a) != never {
+		return false // the cloud stops it, at a moment that no script tells
 	}
 	code := ""
 	for _, id := range append([]string{b.spec.ID}, b.family...) {
@@ -95,7 +101,7 @@ func (j *judge) plain(b *life) bool {
 		}
 	}
 	for _, f := range a.Script.Faults {
-		if f.Reply.SetFields["rate"] != nil || f.Reply.SetFields["state"] != nil || slices.ContainsFunc(f.Reply.NullFields, func(s string) bool { return s != "tags" && s != "gpus" && s != "created" }) {
+		if f.Reply.SetFields["rate"] != nil || f.Reply.SetFields["state"] != nil || slices.ContainsFunc(f.Reply.NullFields, func(s string) bool { return !slices.Contains([]string{"tags", "gpus", "created", "lump"}, s) }) {
 			return false
 		}
 	}
@@ -229,7 +235,7 @@ func (j *judge) spendings() {
 			alone := *b
 			alone.family = nil
 			got := sumOf(m.Segments, j.zero.Add(j.h.Length))
-			j.compare(&alone, "the ledger", got.Add(got, j.fares(b, j.h.Length)), j.h.Length)
+			j.compare(&alone, "the ledger", got.Add(got, j.fares(b, j.h.Length)).Add(got, paidAhead(m)), j.h.Length)
 		}
 	}
 }
@@ -264,6 +270,7 @@ func (j *judge) unseen(b *life) *big.Rat {
 		sum.Add(sum, over(j.burn(b, j.h.Length), j.seenAfter(b, at)-at+b.account.Script.Lag.State+granule(b.account)))
 	}
 	sum.Add(sum, j.hidden(b))
+	sum.Add(sum, j.unread(b))
 	for _, id := range append([]string{b.spec.ID}, b.family...) {
 		for _, e := range b.account.Script.Timeline {
 			if e.ID != id || e.Rate == nil && e.State == "" && (e.Reclaim == nil || !e.Reclaim.Stop) {
@@ -315,6 +322,17 @@ func (j *judge) kinds(b *life) []guard.Kind {
 		}
 	}
 	return kinds
+}
+
+// paidAhead is what guard counts as paid ahead.
+func paidAhead(m guard.Metered) *big.Rat {
+	sum := new(big.Rat)
+	for _, p := range m.Lumps {
+		if p.Lump.Amount.IsSet() {
+			sum.Add(sum, p.Lump.Amount.Rat())
+		}
+	}
+	return sum
 }
 
 // sumOf adds up segments as their own granularity and minimum say: each run of one

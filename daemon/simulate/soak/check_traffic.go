@@ -70,6 +70,10 @@ func (j *judge) lastRead(b *life, at time.Duration) time.Duration {
 	for _, s := range append(j.faults(b, fake.CallSignals, fake.CallList, fake.CallIdentity), j.storms(b)...) {
 		blind = append(blind, span{s.from, s.to + s.after})
 	}
+	runs, _ := j.powered(b)
+	for i := 1; i < len(runs); i++ { // what is off tells nothing
+		blind = append(blind, span{runs[i-1].to, runs[i].from})
+	}
 	slices.SortFunc(blind, func(x, y span) int { return cmp.Compare(y.from, x.from) })
 	for _, s := range blind {
 		if s.from < at && s.to+j.poll() >= at {

@@ -111,7 +111,7 @@ func (j *judge) priceless() {
 func (j *judge) unpricedPart(b *life) string {
 	for _, id := range append([]string{b.spec.ID}, b.family...) {
 		r, _, known := b.account.of(id)
-		if !known || r.Rate != nil || r.ListRate != nil || r.StoppedRate != nil || r.State == "stopped" {
+		if !known || r.Rate != nil || r.ListRate != nil || r.StoppedRate != nil || r.Lump != nil || r.State == "stopped" {
 			continue
 		}
 		still := !slices.ContainsFunc(b.account.Script.Timeline, func(e fake.Event) bool { return e.ID == id })

@@ -37,6 +37,7 @@ const (
 	Guesses      Family = "guess"            // other rules for what is idle or stopped
 	Leftovers    Family = "delete leftovers" // data that is left behind
 	QuietHours   Family = "quiet hours"
+	Purses       Family = "paid ahead" // an account that pays ahead
 
 	ListFaults       Family = fake.CallList
 	GetFaults        Family = fake.CallGet
@@ -88,7 +89,7 @@ func Usual() Knobs {
 		Chance: map[Family]int{
 			Reclaims: 25, Outside: 25, Platform: 15, Stops: 25, Prices: 25, OddPrices: 10, Moves: 20, Impostors: 10, Newcomers: 40,
 			Extensions: 40, Holds: 25, Protections: 15, Vetoes: 20, Snoozes: 15, Ceilings: 20, Adoptions: 10, HandReleases: 20, Mistakes: 20,
-			Work: 40, Traffic: 40, Guesses: 40, Leftovers: 20, SignalFaults: 20, QuietHours: 30,
+			Work: 40, Traffic: 40, Guesses: 40, Leftovers: 20, SignalFaults: 20, QuietHours: 30, Purses: 25,
 			ListFaults: 25, GetFaults: 25, IdentityFaults: 15, ReleaseFaults: 30, StopFaults: 5, DeleteFaults: 5, TagFaults: 15,
 			ProtectionFaults: 10, UnprotectFaults: 5, AnyFaults: 15, SlackFaults: 30,
 			Crashes: 25, CrashesAt: 30, ClockSteps: 10, Suspends: 12, Reloads: 10,
@@ -138,6 +139,7 @@ func Draw(src Source, k Knobs) Week {
 	if d.times(QuietHours) > 0 {
 		d.w.Quiet = &Quiet{pick(d.dice, "quiet from", 22*time.Hour, 20*time.Hour, 12*time.Hour, 30*time.Minute), pick(d.dice, "quiet until", 8*time.Hour, 13*time.Hour+30*time.Minute, 10*time.Hour)}
 	}
+	d.purse()
 	slices.SortStableFunc(d.w.Orders, func(a, b Order) int { return cmp.Compare(a.At, b.At) })
 	slices.SortStableFunc(d.w.Hits, func(a, b Hit) int { return cmp.Compare(a.At, b.At) })
 	return d.w

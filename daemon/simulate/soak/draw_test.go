@@ -34,7 +34,8 @@ func TestEveryWeekIsAStory(t *testing.T) {
 	words := strings.Fields("crash: crash_at: clock_jump: suspend: reload: faults: retry_after: accepted_ignored done_but_times_out " +
 		"empty} drop_page: unreachable null_fields: set_fields: html body: reclaim: lingers: delete: detach: attach: identity: create: protected: " +
 		"hide_protection: guard:deployment spot: per_gpu: month second JPY scopes: page_size: release_takes: lag: granularity: weak observe " +
-		"hold unhold protect unprotect extend release --budget --grace --no-gpu-ok channel_not_found stored: delivered_but_times_out slack: quiet:")
+		"hold unhold protect unprotect extend release --budget --grace --no-gpu-ok channel_not_found stored: delivered_but_times_out slack: quiet: " +
+		"lump: renews: balance: at_zero: top_up: bill: charge: balance_low:")
 	seen := map[string]int{}
 	weeks := int64(2000)
 	if testing.Short() {

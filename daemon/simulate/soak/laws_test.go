@@ -112,12 +112,15 @@ func (a aim) draw(d dice) Week {
 }
 
 // leases gives every box that is there from the start a lease that ends in the
-// eventful half of the week, in place of the one that was drawn. Nothing odd is with
-// the first box, and it has a time limit.
+// eventful half of the week, in place of the one that was drawn; those that are paid ahead
+// keep theirs. Nothing odd is with the first box, and it has a time limit.
 func (a aim) leases(d dice, w *Week) {
-	w.Orders = slices.DeleteFunc(w.Orders, func(o Order) bool { return o.Verb == Register })
+	w.Orders = slices.DeleteFunc(w.Orders, func(o Order) bool { return o.Verb == Register && !strings.HasPrefix(o.ID, purseName+"/") })
 	for i := range w.Accounts {
 		s := &w.Accounts[i].Script
+		if s.Account == purseName {
+			continue
+		}
 		for j := range s.Resources {
 			r := &s.Resources[j]
 			if r.Kind != "" || r.Identity != "" {

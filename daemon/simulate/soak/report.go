@@ -170,6 +170,8 @@ func familyOf(e fake.Event) Family {
 		return ""
 	case e.Create != nil:
 		return Newcomers
+	case e.TopUp != "", e.Charge != nil, e.Set != nil && e.Set.Renews != nil:
+		return ""
 	case e.Identity != "":
 		return Impostors
 	case e.Reclaim != nil:

@@ -148,6 +148,7 @@ func (s *shrinker) simplify() {
 		func(w *Week) { w.Guesses = nil },
 		func(w *Week) { w.Leftovers = nil },
 		func(w *Week) { w.Quiet = nil },
+		func(w *Week) { w.Low = 0 },
 	} {
 		s.try(change)
 	}
@@ -219,6 +220,7 @@ var (
 		func(s *fake.Script) { s.Scopes = nil },
 		func(s *fake.Script) { s.Egress = nil },
 		func(s *fake.Script) { s.Ingress = nil },
+		func(s *fake.Script) { s.Bill = 0 },
 	}
 	resourceChanges = []func(*fake.Resource){
 		func(r *fake.Resource) { r.Name = "" },
@@ -295,7 +297,8 @@ func (w *Week) pruneCloud(s *fake.Script) {
 		s.Resources[i].Attached = slices.DeleteFunc(s.Resources[i].Attached, unknown)
 	}
 	s.Timeline = slices.DeleteFunc(s.Timeline, func(e fake.Event) bool {
-		return e.Create == nil && e.Identity == "" && !ids[e.ID] || e.Attach != "" && !ids[e.Attach]
+		about := e.Create == nil && e.Identity == "" && e.TopUp == "" && e.Charge == nil
+		return about && !ids[e.ID] || e.Charge != nil && !ids[e.Charge.ID] || e.Attach != "" && !ids[e.Attach]
 	})
 	s.Faults = slices.DeleteFunc(s.Faults, func(f fake.Fault) bool { return f.From > w.Length || !scopes[f.Scope] })
 }

@@ -41,6 +41,8 @@ type Week struct {
 	Orders    []Order
 	Hits      []Hit
 	Slack     []SlackFault
+	// Low is how long before a balance is used up people are told; 0: guard's default.
+	Low time.Duration
 	// Quiet are the hours in which what can wait is held back; nil: none.
 	Quiet *Quiet
 }

@@ -76,6 +76,9 @@ func (w Week) config(more ...string) string {
 		rules.put("unregistered", "{adopt: {ttl: "+spanText(a.TTL)+", on_limit: "+string(a.OnLimit)+"}}")
 	}
 	w.rulesOf(rules)
+	if w.Low > 0 {
+		rules.put("balance_low", "{warn: "+spanText(w.Low)+"}")
+	}
 	if r := rules.String(); r != "{}" {
 		f.put("rules", r)
 	}
@@ -228,6 +231,11 @@ func (a Account) yaml(line func(string, ...any)) {
 	put("self", orQuoted(s.Self))
 	put("currency", orQuoted(s.Currency))
 	put("stop_effect", string(s.StopEffect))
+	put("balance", orQuoted(s.Balance))
+	put("at_zero", string(s.AtZero))
+	if s.Bill > 0 {
+		put("bill", spanText(s.Bill))
+	}
 	put("egress", trafficYAML(s.Egress))
 	put("ingress", trafficYAML(s.Ingress))
 	billing, lag := &flow{}, &flow{}
@@ -290,6 +298,7 @@ func resourceYAML(r fake.Resource) string {
 	f.put("rate", rateYAML(r.Rate))
 	f.put("list_rate", rateYAML(r.ListRate))
 	f.put("stopped_rate", rateYAML(r.StoppedRate))
+	f.put("lump", lumpYAML(r.Lump))
 	f.flag("spot", r.Spot)
 	if l := r.Relaunch; l != nil {
 		x := &flow{}
@@ -334,6 +343,8 @@ func eventYAML(e fake.Event) string {
 	f.flag("detach", e.Detach)
 	f.text("attach", e.Attach)
 	f.text("identity", e.Identity)
+	f.text("top_up", e.TopUp)
+	f.put("charge", chargeYAML(e.Charge))
 	f.put("signals", signalsYAML(e.Signals))
 	f.put("pulse", pulseYAML(e.Pulse))
 	f.flag("reboot", e.Reboot)
@@ -395,6 +406,7 @@ func changesYAML(c fake.Changes) string {
 	list("protected", c.Protected)
 	flag("hide_protection", c.HideProtection)
 	list("used_by", c.UsedBy)
+	flag("renews", c.Renews)
 	return f.String()
 }
 
