@@ -8,8 +8,9 @@ import (
 // Config is the `digitalocean:` section of an account. Decode it with configs.SectionOf.
 type Config struct {
 	// Token is a personal access token with leave to read account, droplets, images,
-	// volumes, snapshots, reserved IPs and tags, and to delete and tag what guard may end;
-	// with billing:read also to read what DigitalOcean charges.
+	// volumes, snapshots, reserved IPs, tags, Dedicated Inference, regions and NFS, and to
+	// delete and tag what guard may end; with billing:read also to read what DigitalOcean
+	// charges.
 	Token guard.Secret `yaml:"token"`
 	// Prepaid: the account pays ahead or has credit, whose rest is watched.
 	Prepaid bool `yaml:"prepaid"`

@@ -33,7 +33,7 @@ func harness() providertest.Harness {
 		Scopes:     []string{Scope},
 		ID:         dropletID,
 		LeftoverID: leftoverID,
-		Kinds:      []guard.Kind{guard.Volume, guard.Snapshot, guard.Image, guard.Address},
+		Kinds:      []guard.Kind{guard.Volume, guard.Snapshot, guard.Image, guard.Address, guard.Filesystem},
 		Attached:   []guard.Kind{guard.Volume},
 		Currency:   usd,
 		NotFound: func(string) (int, string) {
@@ -54,7 +54,11 @@ func leftoverID(kind guard.Kind, n int) string {
 	case guard.Address:
 		return fmt.Sprintf("45.55.96.%d", n)
 	}
-	return fmt.Sprintf("506f78a4-e098-11e5-ad9f-%012d", n)
+	id := fmt.Sprintf("506f78a4-e098-11e5-ad9f-%012d", n)
+	if kind == guard.Filesystem {
+		id = "atl1/" + id
+	}
+	return id
 }
 
 // at is a context whose calls are made at noon.
@@ -82,6 +86,8 @@ func classify(r *http.Request, _ []byte) providertest.Op {
 		return providertest.Op{Call: providertest.Balance}
 	case collection == "tags":
 		return providertest.Op{Call: providertest.Tag}
+	case path == "nfs/snapshots":
+		return providertest.Op{Call: providertest.List, Scope: NFS}
 	case path == "dedicated-inferences":
 		return providertest.Op{Call: providertest.List, Scope: Inference}
 	case r.Method == http.MethodDelete:

@@ -22,6 +22,9 @@
 //     What a GB of them costs no call tells.
 //   - The bill is a month's invoice, or the preview of the running one. It is in dollars and
 //     shows all things, whatever else the token may read (description).
+//   - An NFS share is a file system, and a snapshot of one a snapshot, both with their region
+//     before their ID: they are listed and read region by region (description). A share with
+//     snapshots is not deleted (godo). What droplets mount it nothing tells.
 //   - A tag is one word, which has a key up to its first colon, see [Provider.Tag].
 //   - `locked` is DigitalOcean's own lock: of an action under way, or of its staff.
 //   - GPUs are not watched. The monitoring of droplets tells rates of traffic, a call for
@@ -71,7 +74,8 @@ type Options struct {
 	// Book says what things cost where the API does not, and instead of it where both do;
 	// nil says nothing. A droplet's type is the slug of its size, that of an endpoint's GPUs
 	// has inference/ before it; the others are volume,
-	// volume-snapshot, droplet-snapshot, backup, custom-image and reserved-ip (of one GB).
+	// volume-snapshot, droplet-snapshot, backup, custom-image, reserved-ip (of one GB),
+	// nfs-standard and nfs-high by a share's tier, or nfs, and nfs-snapshot.
 	Book *prices.Book
 	// Base makes the HTTP calls; nil is a pooled transport.
 	Base http.RoundTripper
@@ -90,6 +94,8 @@ type Provider struct {
 	specs   map[string]endpoint // as endpoints were read last
 	sizes   gpuPrices
 	sizesAt time.Time
+	slugs   []string // of regions
+	slugsAt time.Time
 }
 
 var (
@@ -141,8 +147,9 @@ func (p *Provider) Truths() guard.Truths {
 		// pages: invoices are sent afterwards; credit that is used up becomes debt.
 		AtZero:    guard.ZeroNothing,
 		PriceUnit: "machine", // description: the price of the size
-		// description, "destroy_with_associated_resources": they stay unless asked for.
-		DeleteLeaves:   []guard.Kind{guard.Volume, guard.Snapshot, guard.Image, guard.Address},
+		// description, "destroy_with_associated_resources": they stay unless asked for. Shares
+		// are of a network, not of a droplet.
+		DeleteLeaves:   []guard.Kind{guard.Volume, guard.Snapshot, guard.Image, guard.Address, guard.Filesystem},
 		ReclaimShows:   "never: there are no spot droplets", // description
 		CallsPerSecond: callsPerSecond,
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,6 +100,16 @@ func TestConfig(t *testing.T) {
 		p, err := New(Options{Name: "a", Config: Config{Token: token, Endpoint: endpoint}})
 		if err != nil || p.api.BaseURL.String() != "https://api.digitalocean.com/" {
 			t.Errorf("%q: %v, %v", endpoint, p, err)
+		}
+	}
+}
+
+// TestWhatIsSwept: what is not declared to be left is never listed.
+func TestWhatIsSwept(t *testing.T) {
+	leaves := adapter(t, "ocean", nil, guard.NewSecret("k")).Truths().DeleteLeaves
+	for _, kind := range kinds[1:] {
+		if !slices.Contains(leaves, kind) {
+			t.Errorf("no %s is swept: %v", kind, leaves)
 		}
 	}
 }

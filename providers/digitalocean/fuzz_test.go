@@ -20,6 +20,8 @@ func FuzzReplies(f *testing.F) {
 		`{"images":[{"id":1,"type":"backup","status":"deleted","size_gigabytes":1e300}],"snapshots":[{"id":"1"}],"volumes":[],"reserved_ips":[{"ip":"45.55.96.47","droplet":{"id":1}}],"meta":{"total":1}}`,
 		`{"dedicated_inferences":[{"id":"i","status":"active","region":"atl1","spec":{"model_deployments":[{"accelerators":[{"accelerator_slug":"gpu-mi300x1-192gb","scale":2}]}]}}],"sizes":[{"gpu_slug":"gpu-mi300x1-192gb","price_per_hour":"2","region":"atl1","currency":"USD"}],"meta":{"total":1}}`,
 		`{"dedicated_inference":{"id":"6b5c619c-359c-44ca-87e2-47e98170c01d","status":"error","pending_deployment_spec":{"model_deployments":[{"accelerators":[{"accelerator_slug":"gpu-x","scale":1e9}]}]}},"sizes":[]}`,
+		`{"regions":[{"slug":"atl1"}],"shares":[{"id":"i","region":"atl1","size_gib":1024,"status":"ACTIVE","performance_tier":"PERFORMANCE_TIER_HIGH"}],"snapshots":[{"id":"s","region":"atl1","share_id":"i","status":"DELETED"}],"meta":{"total":1}}`,
+		`{"share":{"id":"baf4827c-6fa9-456f-9dbd-9ddfcacd0720","region":"atl1","size_gib":-1},"snapshot":{"id":"0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d","region":"atl1"}}`,
 		`{"account":{"uuid":"u","team":{"uuid":"t"}},"month_to_date_balance":"-12.5"}`,
 		`{"invoices":[{"invoice_uuid":"i","invoice_period":"2026-03"}],"invoice_preview":null,"invoice_items":[{"product":"Droplets","resource_id":"1","amount":"1.25","start_time":"2026-03-01T00:00:00Z","end_time":"2026-03-09T00:00:00Z"}],"meta":{"total":1}}`,
 		`{"invoices":[],"invoice_preview":{"invoice_uuid":"i","invoice_period":"2026-03","updated_at":"2026-03-09T06:00:00Z"},"meta":{"total":0}}`,
@@ -37,7 +39,7 @@ func FuzzReplies(f *testing.F) {
 		}
 		names := map[string]string{
 			"global/instance": "droplets", "inference/instance": "dedicated_inferences", "global/volume": "volumes", "global/snapshot": "snapshots",
-			"global/image": "images", "global/address": "reserved_ips",
+			"global/image": "images", "global/address": "reserved_ips", "global/filesystem": "shares", "nfs/snapshot": "snapshots",
 		}
 		for _, res := range inv.Results {
 			if name := names[res.Scope+"/"+string(res.Kind)]; res.Err == nil && len(res.Resources) == 0 && !strings.HasPrefix(string(whole[name]), "[") {

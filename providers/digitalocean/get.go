@@ -40,6 +40,10 @@ func (p *Provider) one(ctx context.Context, id guard.ResourceID) (guard.Resource
 		x, err := get[volume](ctx, p, "volume", volumesPath, id.ID)
 		return p.volume(x), err
 	case guard.Snapshot:
+		if _, _, ok := inRegion(id.ID); ok {
+			x, err := oneInRegion[shareSnapshot](ctx, p, "snapshot", shareSnapPath, id.ID)
+			return p.shareSnapshot(x), err
+		}
 		x, err := get[snapshot](ctx, p, "snapshot", snapshotsPath, id.ID)
 		if err == nil && x.What.Text(maxWord) == "droplet" {
 			err = fmt.Errorf("%w: it is a droplet's, and an image here: name that", guard.ErrRefused)
@@ -50,6 +54,9 @@ func (p *Provider) one(ctx context.Context, id guard.ResourceID) (guard.Resource
 	case guard.Address:
 		x, err := get[address](ctx, p, "reserved_ip", addressesPath, id.ID)
 		return p.address(x), err
+	case guard.Filesystem:
+		x, err := oneInRegion[share](ctx, p, "share", sharesPath, id.ID)
+		return p.share(x), err
 	}
 	return guard.Resource{}, fmt.Errorf("%w: DigitalOcean has no %s", guard.ErrUnsupported, id.Kind)
 }

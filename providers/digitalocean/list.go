@@ -19,15 +19,24 @@ const (
 	addressesPath = "v2/reserved_ips"
 )
 
-// List reads droplets (instances), volumes, snapshots of volumes, images and reserved IPs
-// (addresses), and in a scope of their own the endpoints of Dedicated Inference (instances);
-// for other kinds the result is guard.ErrUnsupported. Droplets and images are two lists each,
-// the others one, and each list a call for every 200 entries.
+// List reads droplets (instances), volumes, snapshots of volumes, images, reserved IPs
+// (addresses) and NFS shares (file systems), and in scopes of their own the endpoints of
+// Dedicated Inference (instances) and the snapshots of shares; for other kinds the result is
+// guard.ErrUnsupported. Droplets and images are two lists each, shares and their snapshots one
+// for each region, the others one, and each list a call for every 200 entries.
 func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inventory, error) {
 	inv := providers.ListScope(ctx, q, p.name, Scope, p.all)
-	if slices.Contains(q.Kinds, guard.Instance) {
+	kinds := q.Kinds
+	if slices.Contains(kinds, guard.Instance) {
 		q.Kinds = []guard.Kind{guard.Instance}
 		p.beside(ctx, &inv, q, Inference, p.endpoints)
+	}
+	if slices.Contains(kinds, guard.Snapshot) {
+		q.Kinds = []guard.Kind{guard.Snapshot}
+		p.beside(ctx, &inv, q, NFS, func(ctx context.Context) ([]guard.Resource, error) {
+			all, err := regional[shareSnapshot](ctx, p, "snapshots", shareSnapPath)
+			return each(all, p.shareSnapshot), err
+		})
 	}
 	return inv, nil
 }
@@ -63,6 +72,9 @@ func (p *Provider) all(ctx context.Context, kind guard.Kind) ([]guard.Resource, 
 	case guard.Address:
 		all, err := list[address](ctx, p, "reserved_ips", addressesPath, nil)
 		return each(all, p.address), err
+	case guard.Filesystem:
+		all, err := regional[share](ctx, p, "shares", sharesPath)
+		return each(all, p.share), err
 	}
 	return nil, guard.ErrUnsupported
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // kinds are all that DigitalOcean has.
-var kinds = []guard.Kind{guard.Instance, guard.Volume, guard.Snapshot, guard.Image, guard.Address}
+var kinds = []guard.Kind{guard.Instance, guard.Volume, guard.Snapshot, guard.Image, guard.Address, guard.Filesystem}
 
 func mocked(t *testing.T, m *prismtest.Mock, rt http.RoundTripper) *Provider {
 	t.Helper()
@@ -36,12 +36,15 @@ func (b byMethod) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.writes.RoundTrip(r)
 }
 
-// ofGPUs sends the listing of GPU droplets one way and all else another.
-type ofGPUs struct{ gpus, others http.RoundTripper }
+// apart sends the listings of GPU droplets and of regions ways of their own.
+type apart struct{ gpus, regions, others http.RoundTripper }
 
-func (x ofGPUs) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Query().Get("type") == "gpus" {
+func (x apart) RoundTrip(r *http.Request) (*http.Response, error) {
+	switch {
+	case r.URL.Query().Get("type") == "gpus":
 		return x.gpus.RoundTrip(r)
+	case r.URL.Path == "/v2/regions":
+		return x.regions.RoundTrip(r)
 	}
 	return x.others.RoundTrip(r)
 }
@@ -75,7 +78,7 @@ func (x whole) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestPrism(t *testing.T) {
 	m := prismtest.Start(t, "digitalocean.yaml")
 	t.Run("examples", func(t *testing.T) {
-		understands(t, mocked(t, m, ofGPUs{m.RoundTripper(t, "example=GPU Droplets"), m.RoundTripper(t, "")}))
+		understands(t, mocked(t, m, apart{m.RoundTripper(t, "example=GPU Droplets"), whole{m.RoundTripper(t, "")}, m.RoundTripper(t, "")}))
 	})
 	t.Run("the example of a bill", func(t *testing.T) { understandsBill(t, m) })
 	t.Run("random values", func(t *testing.T) {
@@ -130,6 +133,7 @@ func things(p *Provider) []guard.ResourceID {
 	return []guard.ResourceID{
 		p.id(guard.Instance, "3164444"), p.id(guard.Instance, "inference/6b5c619c-359c-44ca-87e2-47e98170c01d"), p.id(guard.Volume, "506f78a4-e098-11e5-ad9f-000f53306ae1"), p.id(guard.Snapshot, "fbe805e8-866b-11e6-96bf-000f53315a41"),
 		p.id(guard.Image, "6918990"), p.id(guard.Address, "45.55.96.47"),
+		p.id(guard.Filesystem, "atl1/baf4827c-6fa9-456f-9dbd-9ddfcacd0720"), p.id(guard.Snapshot, "atl1/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d"),
 	}
 }
 
@@ -173,6 +177,9 @@ func understands(t *testing.T, p *Provider) {
 	}
 	if gpus[1] != 1 || gpus[0] != 3 {
 		t.Errorf("droplets by their GPUs are %v", gpus)
+	}
+	if l := p.Get(at(t), things(p)[6])[0]; l.Verdict != guard.VerdictFound || l.Resource.SizeGB != 1024 || l.Resource.Type != "nfs-high" {
+		t.Errorf("the example's share is %+v, %v", l.Resource, l.Err)
 	}
 	for _, id := range things(p) {
 		// The description's examples of one thing and of a list are of different ones.

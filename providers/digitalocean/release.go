@@ -10,8 +10,8 @@ import (
 	"guard/providers"
 )
 
-// Release destroys a droplet with its disk, or deletes an endpoint, a volume, a snapshot, an image or a
-// reserved IP. DigitalOcean takes no token: the deletion of what is gone is "not found",
+// Release destroys a droplet with its disk, or deletes an endpoint, a volume, a snapshot, an image, a
+// reserved IP or a share. DigitalOcean takes no token: the deletion of what is gone is "not found",
 // and so nil. A reserved IP is read first, for nothing says that one which a droplet has is
 // not deleted.
 func (p *Provider) Release(ctx context.Context, id guard.ResourceID, _ providers.ReleaseOptions) error {
@@ -51,13 +51,20 @@ func (p *Provider) end(ctx context.Context, id guard.ResourceID) (err error) {
 		_, err = p.api.DedicatedInference.Delete(ctx, own)
 		return written(err)
 	}
+	region, own, regional := inRegion(id.ID)
 	n, _ := strconv.Atoi(id.ID) // of a droplet or an image: it is shaped so
 	switch id.Kind {
 	case guard.Instance:
 		_, err = p.api.Droplets.Delete(ctx, n)
 	case guard.Volume:
 		_, err = p.api.Storage.DeleteVolume(ctx, id.ID)
+	case guard.Filesystem:
+		_, err = p.api.Nfs.Delete(ctx, own, region)
 	case guard.Snapshot:
+		if regional {
+			_, err = p.api.Nfs.DeleteSnapshot(ctx, own, region)
+			break
+		}
 		_, err = p.api.Snapshots.Delete(ctx, id.ID)
 	case guard.Image:
 		_, err = p.api.Images.Delete(ctx, n)
@@ -78,6 +85,8 @@ func (p *Provider) explain(ctx context.Context, id guard.ResourceID, refused err
 		return refused
 	case r.State == guard.StateReleasing:
 		return nil
+	case id.Kind == guard.Filesystem && errors.Is(refused, guard.ErrConflict):
+		return fmt.Errorf("%w; a share goes only after its snapshots", refused)
 	case r.ReleaseProtected == guard.Yes:
 		return fmt.Errorf("%w: DigitalOcean has locked it, for an action under way or of its own; look there if that stays", guard.ErrProtected)
 	}

@@ -127,8 +127,13 @@ func TestWhatCannotBeEnded(t *testing.T) {
 		"an address that is none": {id(guard.Address, "45.55.96"), guard.ErrInvalid},
 		"an address of six":       {id(guard.Address, "::1"), guard.ErrInvalid},
 		"an endpoint's droplets":  {id(guard.Instance, "inference/../droplets/3164002"), guard.ErrInvalid},
+		"a share of no region":    {id(guard.Filesystem, disk), guard.ErrInvalid},
+		"a share with a path":     {id(guard.Filesystem, "atl1/a/actions"), guard.ErrInvalid},
+		"a share with a query":    {id(guard.Filesystem, "atl1/a?x=y"), guard.ErrInvalid},
+		"a share above":           {id(guard.Filesystem, "../"+disk), guard.ErrInvalid},
+		"a snapshot of no name":   {id(guard.Snapshot, "atl1/"), guard.ErrInvalid},
 		"an endpoint of none":     {id(guard.Instance, "inference/"), guard.ErrInvalid},
-		"a file system":           {id(guard.Filesystem, "x"), guard.ErrUnsupported},
+		"a spot request":          {id(guard.SpotRequest, "x"), guard.ErrUnsupported},
 	} {
 		before := len(c.Calls())
 		if err := p.Release(at(t), x.id, providers.ReleaseOptions{}); !errors.Is(err, x.want) {

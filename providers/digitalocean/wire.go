@@ -246,12 +246,17 @@ func shaped(id guard.ResourceID) bool {
 	if own, ok := endpointID(id); ok {
 		return opaque(own)
 	}
+	_, _, regional := inRegion(id.ID)
 	switch id.Kind {
 	case guard.Instance, guard.Image:
 		return numeric(id.ID)
 	case guard.Address:
 		at, err := netip.ParseAddr(id.ID)
 		return err == nil && at.Is4() && at.String() == id.ID
+	case guard.Filesystem:
+		return regional
+	case guard.Snapshot:
+		return regional || opaque(id.ID)
 	}
 	return opaque(id.ID)
 }

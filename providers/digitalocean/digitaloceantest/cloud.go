@@ -101,6 +101,13 @@ func (c *Cloud) routes() *http.ServeMux {
 	m.HandleFunc("GET /v2/reserved_ips", c.list(guard.Address, "reserved_ips", c.address))
 	m.HandleFunc("GET /v2/reserved_ips/{id}", c.get(guard.Address, "reserved_ip", c.address))
 	m.HandleFunc("DELETE /v2/reserved_ips/{id}", c.end(guard.Address))
+	m.HandleFunc("GET /v2/regions", c.listRegions)
+	m.HandleFunc("GET /v2/nfs", c.listRegional(guard.Filesystem, "shares"))
+	m.HandleFunc("GET /v2/nfs/{id}", c.getRegional(guard.Filesystem, "share"))
+	m.HandleFunc("DELETE /v2/nfs/{id}", c.endRegional(guard.Filesystem))
+	m.HandleFunc("GET /v2/nfs/snapshots", c.listRegional(guard.Snapshot, "snapshots"))
+	m.HandleFunc("GET /v2/nfs/snapshots/{id}", c.getRegional(guard.Snapshot, "snapshot"))
+	m.HandleFunc("DELETE /v2/nfs/snapshots/{id}", c.endRegional(guard.Snapshot))
 	m.HandleFunc("POST /v2/tags", c.createTag)
 	m.HandleFunc("POST /v2/tags/{tag}/resources", c.tagged)
 	m.HandleFunc("DELETE /v2/tags/{tag}/resources", c.tagged)
@@ -138,14 +145,7 @@ func (c *Cloud) page(w http.ResponseWriter, r *http.Request, name string, all []
 
 // pageWith is one with more in the reply.
 func (c *Cloud) pageWith(w http.ResponseWriter, r *http.Request, name string, all []map[string]any, reply map[string]any) {
-	asked := func(key string, default_, most int) int {
-		n, err := strconv.Atoi(r.URL.Query().Get(key))
-		if err != nil || n < 1 || n > most {
-			return default_
-		}
-		return n
-	}
-	size, page := asked("per_page", 20, 200), asked("page", 1, 1<<20)
+	size, page := asked(r, "per_page", 20, 200), asked(r, "page", 1, 1<<20)
 	if c.PageSize > 0 {
 		size = min(size, c.PageSize)
 	}
@@ -157,6 +157,15 @@ func (c *Cloud) pageWith(w http.ResponseWriter, r *http.Request, name string, al
 	}
 	reply[name], reply["links"], reply["meta"] = out, links, map[string]int{"total": len(all)}
 	cloudtest.Reply(w, http.StatusOK, reply)
+}
+
+// asked is a number that a request asks for.
+func asked(r *http.Request, key string, otherwise, most int) int {
+	n, err := strconv.Atoi(r.URL.Query().Get(key))
+	if err != nil || n < 1 || n > most {
+		return otherwise
+	}
+	return n
 }
 
 // records are those of a kind that are not gone.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"guard"
@@ -163,7 +164,7 @@ func (c *Cloud) snapshot(t cloudtest.Thing) map[string]any {
 }
 
 func (c *Cloud) listSnapshots(w http.ResponseWriter, r *http.Request) {
-	out := c.records(guard.Snapshot, c.snapshot)
+	out := slices.DeleteFunc(c.records(guard.Snapshot, c.snapshot), func(x map[string]any) bool { return strings.Contains(fmt.Sprint(x["id"]), "/") })
 	if r.URL.Query().Get("resource_type") == "droplet" {
 		out = []map[string]any{}
 		for _, t := range c.List(guard.Image, "") {
