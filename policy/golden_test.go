@@ -364,7 +364,11 @@ func (p fields) observed(t *testing.T, kind guard.Kind) guard.Observed {
 	if size := p["size"]; size != "" {
 		o.Resource.SizeGB, _ = strconv.ParseInt(size, 10, 64)
 	}
-	o.Resource.Rate = rate(t, p["rate"])
+	if p["rate"] == "free" {
+		o.Resource.Rate, o.Resource.Bills = guard.Rate{Amount: guard.ZeroMoney("USD"), Per: time.Hour, Free: true}, guard.No
+	} else {
+		o.Resource.Rate = rate(t, p["rate"])
+	}
 	o.Resource.Group = p["group"]
 	if request := p["request"]; request != "" {
 		o.Resource.Parent = guard.ResourceID{Account: "lab", Kind: guard.SpotRequest, ID: request}

@@ -50,6 +50,14 @@ func orphanKind(rule guard.Rule) guard.Kind {
 	return ""
 }
 
+// costsNothing reports a thing whose provider says that it is free, such as an image within
+// what an account has for nothing. One that only does not bill itself, whose snapshots do, is
+// none.
+func (f Facts) costsNothing() bool {
+	r := f.Observed.Resource
+	return r.Bills == guard.No && r.Rate.Known() && r.Rate.Free
+}
+
 // orphan tells of one kind of thing that bills for an instance that is gone, or for
 // nothing that guard knows. It deletes data only where its own rule says so, only what
 // was on a leased instance, and only after notice that people took in (law 6).
@@ -57,7 +65,7 @@ func orphan(kind guard.Kind) func(Rules, Facts) Outcome {
 	rule := orphanRules[kind]
 	return func(r Rules, f Facts) Outcome {
 		o := f.Observed
-		if !f.live() || o.Resource.ID.Kind != kind || o.Resource.State == guard.StateReleasing ||
+		if !f.live() || o.Resource.ID.Kind != kind || o.Resource.State == guard.StateReleasing || f.costsNothing() ||
 			Foreign(o.Resource, f.Deployment) != "" || f.Protection(r).On {
 			return Outcome{}
 		}
