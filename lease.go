@@ -239,6 +239,8 @@ type Metered struct {
 	Odd      *Rate     `json:"odd,omitzero"`
 	OddState State     `json:"odd_state,omitzero"`
 	OddSince time.Time `json:"odd_since,omitzero"`
+	// Batch is the last of Observed's that is in.
+	Batch uint64 `json:"batch,omitzero"`
 }
 
 // Plan is what the meter solved for one lease.

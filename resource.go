@@ -367,9 +367,13 @@ type Observed struct {
 	// Absent are the readings since it was last found, oldest first.
 	Absent []Reading `json:"absent,omitzero"`
 	Gone   *Gone     `json:"gone,omitzero"`
-	// Pending are changes that the meter has not turned into segments yet, each
-	// at or after the one before it.
+	// Pending are changes that the meter turns into segments, each at or after the
+	// one before it. They stay until the record is written for another reason: see
+	// Unmetered.
 	Pending []Change `json:"pending,omitzero"`
+	// Batch numbers what is pending: the meter has turned it into segments once its
+	// own record has the same number. 0: it has not, and takes it away when it has.
+	Batch uint64 `json:"batch,omitzero"`
 	// NotSame is the creation time of another thing that now answers to this ID,
 	// while the first one is still claimed; zero where none does.
 	NotSame time.Time `json:"not_same,omitzero"`
@@ -383,6 +387,22 @@ type LostTag struct {
 	Key   string    `json:"key"`
 	Value string    `json:"value"`
 	Since time.Time `json:"since"`
+}
+
+// Unmetered are the pending changes that are not in the meter's record of it yet.
+func (o Observed) Unmetered(m Metered) []Change {
+	if o.Batch != 0 && o.Batch == m.Batch {
+		return nil
+	}
+	return o.Pending
+}
+
+// Number gives all that is pending, which is not in the meter's record of it yet, the
+// number that this will have once it is.
+func (o *Observed) Number(m Metered) {
+	if o.Batch = 0; len(o.Pending) > 0 {
+		o.Batch = m.Batch + 1
+	}
 }
 
 // Live reports whether it is not proven gone.

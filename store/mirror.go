@@ -67,8 +67,7 @@ func (m *mirror[T]) read(key string, r *record) (T, error) {
 	}
 	v, err := m.t.decode(key, []byte(text))
 	if err == nil {
-		if s, ok := m.t.as.of(key, &v); ok {
-			s = asPacked + s
+		if s := m.t.as.of(key, &v); s != "" {
 			r.text.Store(&s)
 		}
 	}

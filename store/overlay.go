@@ -17,7 +17,7 @@ type overlay struct {
 	w      Writer // nil: over
 	pub    *publisher
 	writes map[place]written
-	undo   map[place]before // what rollback puts back
+	undo   []before // what rollback puts back, last first
 }
 
 type place struct{ table, key string }
@@ -30,6 +30,7 @@ type written struct {
 }
 
 type before struct {
+	place
 	written
 	had bool
 }
@@ -62,12 +63,8 @@ func (o *overlay) put(table, key string, w written) error {
 		return err
 	}
 	p := place{table, key}
-	if o.undo != nil {
-		if _, ok := o.undo[p]; !ok {
-			old, had := o.writes[p]
-			o.undo[p] = before{old, had}
-		}
-	}
+	old, had := o.writes[p]
+	o.undo = append(o.undo, before{p, old, had})
 	o.writes[p] = w
 	return nil
 }
@@ -75,17 +72,17 @@ func (o *overlay) put(table, key string, w written) error {
 func (o *overlay) delete(table, key string) error { return o.put(table, key, written{}) }
 
 // mark makes the point that rollback returns to.
-func (o *overlay) mark() { o.undo = map[place]before{} }
+func (o *overlay) mark() { o.undo = o.undo[:0] }
 
 func (o *overlay) rollback() {
-	for p, b := range o.undo {
+	for _, b := range slices.Backward(o.undo) {
 		if b.had {
-			o.writes[p] = b.written
+			o.writes[b.place] = b.written
 		} else {
-			delete(o.writes, p)
+			delete(o.writes, b.place)
 		}
 	}
-	o.undo = nil
+	o.mark()
 }
 
 // flush hands the writes over, in the order of their keys.

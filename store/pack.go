@@ -109,14 +109,17 @@ func (r *unpacked) string() string {
 	return s
 }
 
-// of packs the value behind the pointer v.
-func (p *packer) of(key string, v any) (string, bool) {
+// of packs the value behind the pointer v, its mark included; "" where JSON would not
+// give it back as it is.
+func (p *packer) of(key string, v any) string {
 	w := packing.Get().(*packed)
 	defer packing.Put(w)
-	w.b, w.n = w.b[:0], 0
+	w.b, w.n = append(w.b[:0], asPacked...), 0
 	w.of(key)
-	ok := p.pack(w, reflect.ValueOf(v).Elem())
-	return string(w.b), ok
+	if !p.pack(w, reflect.ValueOf(v).Elem()) {
+		return ""
+	}
+	return string(w.b)
 }
 
 // into unpacks into the zero value behind the pointer v.

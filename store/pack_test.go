@@ -102,12 +102,12 @@ func packedIsJSON[T any](t *testing.T, of table[T]) {
 			}
 			key := of.key(v)
 			for _, from := range []T{v, want} {
-				s, ok := of.as.of(key, &from)
-				if !ok {
+				s := of.as.of(key, &from)
+				if s == "" {
 					continue
 				}
 				packed++
-				got := of.unpack(key, s)
+				got := of.unpack(key, s[len(asPacked):])
 				if !reflect.DeepEqual(got, want) {
 					t.Fatalf("%s\nis read as %+v\nwant       %+v", b, got, want)
 				}
@@ -140,7 +140,7 @@ func BenchmarkRead(b *testing.B) {
 	o, _ := volume(1)
 	key := observed.key(o)
 	text, _ := json.Marshal(o)
-	packed, _ := observed.as.of(key, &o)
+	packed := observed.as.of(key, &o)[len(asPacked):]
 	start := time.Now()
 	for range 1000 {
 		if _, err := observed.decode(key, text); err != nil {

@@ -66,7 +66,7 @@ type upgrade func(ctx context.Context, b Backend) error
 
 // upgrades[i] leads from schema i+1 to i+2. The present schema is one more than
 // there are steps. A step, once released, is never changed.
-var upgrades = []upgrade{findingsByKind}
+var upgrades = []upgrade{findingsByKind, batches}
 
 // Schema is the version of the ledger's records that this build writes.
 func Schema() int { return len(upgrades) + 1 }
@@ -89,6 +89,7 @@ func prepare(ctx context.Context, b Backend, at guard.Instant, steps []upgrade) 
 			return meta{}, Upgrade{}, fmt.Errorf("upgrade the ledger from schema %d to %d: nothing was changed, since it cannot be kept as it is first: %w", m.Schema, present, err)
 		}
 	}
+	// A ledger between two steps says so: what is half-upgraded is not kept again.
 	write := func() error { return b.Update(ctx, func(w Writer) error { return writeMeta(w, m) }) }
 	for m.Schema < present {
 		m.From = m.Schema
@@ -97,7 +98,7 @@ func prepare(ctx context.Context, b Backend, at guard.Instant, steps []upgrade) 
 		if err == nil {
 			err = steps[m.From-1](ctx, b)
 		}
-		if err == nil {
+		if err == nil && m.Schema == present {
 			m.From = 0
 			err = write()
 		}

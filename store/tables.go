@@ -16,15 +16,19 @@ type table[T any] struct {
 	name string
 	key  func(T) string
 	as   *packer
-	// room is where records are unpacked: reflection wants them on the heap, and
-	// what is read is gone soon.
+	// room is where records are packed and unpacked: reflection wants them on the
+	// heap, and what is there is gone soon.
 	room *sync.Pool
 }
 
-func archive[T any](name string, key func(T) string) table[T] { return table[T]{name: name, key: key} }
+func archive[T any](name string, key func(T) string) table[T] {
+	return table[T]{name: name, key: key, room: &sync.Pool{New: func() any { return new(T) }}}
+}
 
 func tableOf[T any](name string, key func(T) string) table[T] {
-	return table[T]{name, key, packerOf(reflect.TypeFor[T]()), &sync.Pool{New: func() any { return new(T) }}}
+	t := archive(name, key)
+	t.as = packerOf(reflect.TypeFor[T]())
+	return t
 }
 
 // The tables. Their names are in files: never rename one without an upgrade.
@@ -111,11 +115,15 @@ func (t table[T]) decode(key string, b []byte) (T, error) {
 // unpack reads a record that a mirror has packed.
 func (t table[T]) unpack(key, text string) T {
 	p := t.room.Get().(*T)
+	defer t.leave(p)
 	t.as.into(key, text, p)
-	v := *p
+	return *p
+}
+
+// leave gives a record's room back, empty.
+func (t table[T]) leave(p *T) {
 	*p = *new(T)
 	t.room.Put(p)
-	return v
 }
 
 func (t table[T]) get(g Getter, key string) (T, bool, error) {
@@ -147,15 +155,16 @@ func (t table[T]) put(o *overlay, v T) error {
 	if key == "" {
 		return fmt.Errorf("%w: a record without an ID for the ledger's table %s", guard.ErrInvalid, t.name)
 	}
-	b, err := json.Marshal(v)
+	p := t.room.Get().(*T)
+	defer t.leave(p)
+	*p = v
+	b, err := json.Marshal(p)
 	if err != nil {
 		return fmt.Errorf("%w: record %q for the ledger's table %s: %v", guard.ErrInvalid, key, t.name, err)
 	}
 	w := written{value: b}
 	if t.as != nil {
-		if s, ok := t.as.of(key, &v); ok {
-			w.packed = asPacked + s
-		}
+		w.packed = t.as.of(key, p)
 	}
 	return o.put(t.name, key, w)
 }
@@ -248,13 +257,18 @@ func (r Rows[T]) Get(key string) (T, bool, error) { return r.t.now(r.o, key) }
 // guard.ErrInvalid.
 func (r Rows[T]) Put(v T) error {
 	if r.change != nil {
-		old, ok, err := r.Get(r.t.key(v))
-		if err != nil {
-			return err
-		}
-		if err := r.change(pointer(old, ok), &v); err != nil {
-			return err
-		}
+		return r.replace(v)
+	}
+	return r.t.put(r.o, v)
+}
+
+func (r Rows[T]) replace(v T) error {
+	old, ok, err := r.Get(r.t.key(v))
+	if err != nil {
+		return err
+	}
+	if err := r.change(pointer(old, ok), &v); err != nil {
+		return err
 	}
 	return r.t.put(r.o, v)
 }

@@ -88,7 +88,7 @@ func present(c *scene, verb string, id guard.ResourceID, answers []guard.Lookup)
 func renewed(o guard.Observed, fresh guard.Resource, at guard.Instant) guard.Observed {
 	was, is := spend.ChangeTo(o.Resource, at.Wall), spend.ChangeTo(fresh, at.Wall)
 	if was.State != is.State || was.Bills != is.Bills || !was.Rate.Same(is.Rate) {
-		o.Pending = append(slices.Clone(o.Pending), is)
+		o.Pending, o.Batch = append(slices.Clone(o.Pending), is), 0
 	}
 	o.Resource = fresh
 	return o

@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -31,12 +32,13 @@ type book struct {
 	attached map[string][]string // by an instance's key: what last hung on it, sorted
 	doubtful map[string]bool     // resources with a price that was read once
 	restless map[string]bool     // leases whose plan can change by time alone
+	again    map[string]bool     // resources that were folded: the next run looks whether that was all
 	sent     map[month]*tally    // for the free tier, which is the whole account's
 }
 
 func newBook(at guard.Instant, v store.Version) *book {
 	return &book{last: at, whole: at, seen: v, counted: v, members: map[string][]string{}, attached: map[string][]string{},
-		doubtful: map[string]bool{}, restless: map[string]bool{}, sent: map[month]*tally{}}
+		doubtful: map[string]bool{}, restless: map[string]bool{}, again: map[string]bool{}, sent: map[month]*tally{}}
 }
 
 // stale reports whether everything must be looked at.
@@ -103,6 +105,8 @@ func (r *run) refresh(v *store.View) ([]string, error) {
 	for key := range b.doubtful {
 		fold = append(fold, key)
 	}
+	fold = slices.AppendSeq(fold, maps.Keys(b.again))
+	clear(b.again)
 	for _, key := range observed {
 		o, ok, err := v.Observed.Get(key)
 		if err != nil {
@@ -112,6 +116,11 @@ func (r *run) refresh(v *store.View) ([]string, error) {
 			b.observe(key, o)
 		}
 		fold = append(fold, b.attached[key]...) // from when on they count rests on it
+		m, _, err := v.Metered.Get(key)
+		if err != nil {
+			return nil, err
+		}
+		r.solve = append(r.solve, leasesOf(m)...) // what it will owe is not in m
 	}
 	r.solve = append(r.solve, leases...)
 	for _, id := range leases {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -85,7 +86,11 @@ func (w *twins) written(b *bench) (lines []string) {
 			if err != nil {
 				return err
 			}
-			lines = append(lines, fmt.Sprintf("%s pending %d", o.Resource.ID, len(o.Pending)))
+			m, _, err := v.Metered.Get(o.Resource.ID.Key())
+			if err != nil {
+				return err
+			}
+			lines = append(lines, fmt.Sprintf("%s pending %d", o.Resource.ID, len(o.Unmetered(m))))
 		}
 		es, err := v.JournalSince(0, 0)
 		for _, e := range es {
@@ -131,6 +136,7 @@ func (w *twins) observe() {
 	lump, renews := w.draw("paid ahead", 8), []guard.Tri{guard.Yes, guard.No, guard.Unknown}[w.draw("renews", 3)]
 	instance := w.anew.cloud.ID(guard.Instance, fmt.Sprintf("i-%d", w.draw("on", 3)))
 	now := w.now.Wall
+	numbered := w.draw("numbered", 4) > 0
 	w.put(func(tx *store.Tx) error {
 		o, ok, err := tx.Observed.Get(id.Key())
 		if err != nil {
@@ -160,8 +166,16 @@ func (w *twins) observe() {
 		case 2, 3:
 			o.Resource.Lump = guard.Lump{Amount: guard.MustMoney([]string{"30 CNY", "40 CNY"}[lump-2]), From: from, Until: from.Add(5 * hour), Renews: renews}
 		}
+		m, _, err := tx.Metered.Get(id.Key())
+		if err != nil {
+			return err
+		}
+		o.Pending = slices.Clone(o.Unmetered(m))
 		if what != 3 && what != 4 {
 			o.Pending = append(o.Pending, change)
+		}
+		if o.Batch = 0; numbered {
+			o.Number(m)
 		}
 		if id.Kind != guard.Instance {
 			o.Instance = instance

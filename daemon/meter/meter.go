@@ -100,8 +100,8 @@ func (r *run) changes(v *store.View, key string) (s share, changes bool, err err
 	if err != nil {
 		return s, false, err
 	}
-	if s, err = r.share(v, o, m); err != nil || len(o.Pending) > 0 {
-		return s, len(o.Pending) > 0, err
+	if s, err = r.share(v, o, m); err != nil || len(o.Unmetered(m)) > 0 {
+		return s, err == nil, err
 	}
 	b, _, err := v.Bills.Get(key)
 	if err != nil {
@@ -153,10 +153,11 @@ func (r *run) fold(tx *store.Tx, key string, m guard.Metered, s share) error {
 			return err
 		}
 	}
-	if len(o.Pending) == 0 {
+	r.book.again[key] = true
+	if o.Batch != 0 || len(o.Pending) == 0 {
 		return nil
 	}
-	o.Pending = nil
+	o.Pending = nil // it has no number to be known by
 	return tx.Observed.Put(o)
 }
 

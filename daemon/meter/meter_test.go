@@ -92,11 +92,16 @@ func (b *bench) see(kind guard.Kind, id string, at time.Duration, rate guard.Rat
 			o = guard.Observed{Identity: "acct-1", FirstSeen: b.wall(at)}
 			o.Resource.Created = b.wall(at)
 		}
+		m, _, err := tx.Metered.Get(rid.Key())
+		if err != nil {
+			return err
+		}
 		o.Resource.ID, o.Resource.State, o.Resource.Rate, o.Seen = rid, guard.StateRunning, rate, b.wall(at)
-		o.Pending = append(slices.Clone(o.Pending), guard.Change{At: b.wall(at), State: guard.StateRunning, Bills: guard.Yes, Rate: rate})
+		o.Pending = append(slices.Clone(o.Unmetered(m)), guard.Change{At: b.wall(at), State: guard.StateRunning, Bills: guard.Yes, Rate: rate})
 		if change != nil {
 			change(&o)
 		}
+		o.Number(m)
 		return tx.Observed.Put(o)
 	})
 }
@@ -430,13 +435,8 @@ func TestDownTimeIsCountedOnce(t *testing.T) {
 	if got := b.spent("i-1", 9*hour); got != "90.00 CNY" {
 		t.Errorf("spent %s", got)
 	}
-	var o guard.Observed
-	b.view(func(v *store.View) (err error) {
-		o, _, err = v.Observed.Get(b.cloud.ID(guard.Instance, "i-1").Key())
-		return err
-	})
-	if len(o.Pending) > 0 {
-		t.Errorf("still pending: %+v", o.Pending)
+	if left := b.unmetered("i-1"); len(left) > 0 {
+		t.Errorf("still pending: %+v", left)
 	}
 }
 

@@ -66,6 +66,11 @@ func (r *round) apply(tx *store.Tx, u update) (news, error) {
 	if err != nil {
 		return newsNone, err
 	}
+	m, _, err := tx.Metered.Get(key)
+	if err != nil {
+		return newsNone, err
+	}
+	o.Pending = o.Unmetered(m)
 	lease, leased, err := tx.LeaseOf(key)
 	if err != nil {
 		return newsNone, err
@@ -100,6 +105,7 @@ func (r *round) apply(tx *store.Tx, u update) (news, error) {
 	if told == newsNone {
 		return told, nil
 	}
+	next.Number(m)
 	if err := tx.Observed.Put(next); err != nil {
 		return newsNone, err
 	}

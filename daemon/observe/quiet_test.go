@@ -180,3 +180,36 @@ func BenchmarkPoll(b *testing.B) {
 	b.ReportMetric(float64(polls)/float64(lists), "times-bare")
 	b.ReportMetric(float64(polls-lists)/float64(b.N)/instances, "ns/instance-over-bare")
 }
+
+// What the meter has in its record is dropped with the next change, and only that.
+func TestWhatIsMeteredIsNotPendingAgain(t *testing.T) {
+	for _, metered := range []bool{true, false} {
+		b := newBench(t, nil)
+		b.once(time.Minute)
+		first := b.box("i-1")
+		if len(first.Pending) != 1 || first.Batch == 0 {
+			t.Fatalf("pending %+v, number %d", first.Pending, first.Batch)
+		}
+		m := guard.Metered{Resource: first.Resource.ID}
+		if metered {
+			m.Batch = first.Batch
+		}
+		b.put(func(tx *store.Tx) error { return tx.Metered.Put(m) })
+		b.until(10 * time.Minute)
+		if o := b.box("i-1"); o.Batch != first.Batch {
+			t.Errorf("nothing happened, and its number is %d", o.Batch)
+		}
+		if err := b.cloud.Do(fake.Event{ID: "i-1", State: "stopped"}); err != nil {
+			t.Fatal(err)
+		}
+		b.until(12 * time.Minute)
+		o := b.box("i-1")
+		want := 2
+		if metered {
+			want = 1
+		}
+		if n := len(o.Pending); n != want || o.Pending[n-1].State != guard.StateStopped || len(o.Unmetered(m)) != want {
+			t.Errorf("metered %t: pending %+v, number %d after %d", metered, o.Pending, o.Batch, m.Batch)
+		}
+	}
+}

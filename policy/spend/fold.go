@@ -82,7 +82,7 @@ func Fold(in Input) (guard.Metered, []Event) {
 		in.Over = defaultOver
 	}
 	f := newFolder(in)
-	for _, c := range sorted(in.Observed.Pending) {
+	for _, c := range sorted(in.Observed.Unmetered(in.Metered)) {
 		f.apply(c)
 	}
 	f.confirm()

@@ -158,6 +158,9 @@ func (f *folder) result() guard.Metered {
 	m.Segments = append(slices.Clone(f.earlier), consolidate(f.life)...)
 	m.Lumps = f.pay()
 	m.Odd, m.OddState, m.OddSince = f.odd, f.oddState, f.oddSince
+	if n := f.in.Observed.Batch; n != 0 {
+		m.Batch = n
+	}
 	if n := len(f.life); f.in.Lease != "" {
 		m.Lease = f.in.Lease
 	} else if n > 0 {

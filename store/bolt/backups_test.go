@@ -209,7 +209,7 @@ func TestUpgradeCutOff(t *testing.T) {
 		if err != nil && !errors.Is(err, errCut) {
 			t.Fatal(err)
 		}
-		if got := schemaOf(t, path); got != 1 && got != 2 || got == 1 && left > 0 {
+		if got := schemaOf(t, path); got > store.Schema() || got == 1 && left > 0 {
 			t.Errorf("cut off behind %d updates, it says that it has schema %d", left, got)
 		}
 		if got := dump(t, storetest.Ledger(t, open(t, path, bolt.Options{})), 1); got != want {

@@ -140,7 +140,7 @@ type place struct{ table, key string }
 type writer struct {
 	b      *Backend
 	tx     *bbolt.Tx
-	writes map[place][]byte // nil: delete
+	writes map[place][]byte // sealed; nil: delete
 	failed error            // stays, so that a caller who drops the error gets it anyway
 }
 
@@ -149,13 +149,13 @@ func (w *writer) Get(table, key string) ([]byte, error) {
 		if v == nil {
 			return nil, nil
 		}
-		return append([]byte{}, v...), nil
+		return append([]byte{}, v[sumSize:]...), nil
 	}
 	return w.b.get(w.tx, table, key)
 }
 
 func (w *writer) Put(table, key string, value []byte) error {
-	return w.set(table, key, append([]byte{}, value...))
+	return w.set(table, key, sealerOf(table).seal([]byte(key), value))
 }
 
 func (w *writer) Delete(table, key string) error { return w.set(table, key, nil) }
@@ -187,7 +187,7 @@ func (w *writer) apply() error {
 			if value == nil {
 				err = t.Delete([]byte(p.key))
 			} else {
-				err = t.Put([]byte(p.key), sealerOf(p.table).seal([]byte(p.key), value))
+				err = t.Put([]byte(p.key), value)
 			}
 			if err != nil {
 				return err
