@@ -78,7 +78,7 @@ A default run takes some minutes and a gigabyte of memory, most of it the cloud'
 	f.Uint64Var(&o.Fleet.Seed, "seed", 1, "fixes what is random")
 	f.DurationVar(&o.Due, "due", 30*time.Second, "how long leases end at real speed, ten a second; a quarter of them at most")
 	f.IntVar(&o.Minutes, "quiet-minutes", 60, "polls of the quiet fleet from which a day is told")
-	f.StringVar(&profile, "profile", "", "write CPU profiles (full, quiet, starts, arming, deadlines) and a heap profile into this `DIR`")
+	f.StringVar(&profile, "profile", "", "write CPU profiles (full, quiet, starts, minute, arming, deadlines) and a heap profile into this `DIR`")
 	f.StringVar(&serve, "serve-cloud", "", "be the fake cloud of a run, on this socket")
 	_ = f.MarkHidden("serve-cloud") // it exists
 	return cmd

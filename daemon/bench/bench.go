@@ -38,7 +38,7 @@ type Options struct {
 	// Guard runs a command line of guard in this process and returns its status.
 	Guard func(ctx context.Context, transport http.RoundTripper, out io.Writer, args ...string) int
 	// Profile starts a CPU profile of a stretch ("full", "quiet", "starts",
-	// "arming", "deadlines") and returns what ends it; nil: none.
+	// "minute", "arming", "deadlines") and returns what ends it; nil: none.
 	Profile func(name string) (stop func(), err error)
 	// Heap writes a profile of what the process holds after the quiet rounds and a
 	// collection; nil: none.

@@ -60,7 +60,6 @@ func Serve(ctx context.Context, f Fleet, socket string, in io.Reader, out io.Wri
 }
 
 func handler(clouds map[string]http.RoundTripper) http.HandlerFunc {
-	var served atomic.Int64
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == usagePath {
 			u, err := used()
@@ -88,25 +87,9 @@ func handler(clouds map[string]http.RoundTripper) http.HandlerFunc {
 		for k, v := range resp.Header {
 			w.Header()[k] = v
 		}
-		body := io.Reader(resp.Body)
-		if strings.HasSuffix(r.URL.Path, "/resources") && resp.StatusCode == http.StatusOK {
-			body = numbered(body, served.Add(1))
-			w.Header().Del("Content-Length")
-		}
 		w.WriteHeader(resp.StatusCode)
-		_, _ = io.Copy(w, body) // who hung up misses nothing
+		_, _ = io.Copy(w, resp.Body) // who hung up misses nothing
 	}
-}
-
-// numbered is a page with a field that no other has: the adapter does not read again a
-// page that it has just read, and here every page is to be read, by the baseline and by
-// the daemon alike.
-func numbered(page io.Reader, n int64) io.Reader {
-	rest := bufio.NewReader(page)
-	if first, err := rest.ReadByte(); err != nil || first != '{' {
-		return rest
-	}
-	return io.MultiReader(strings.NewReader(fmt.Sprintf(`{"served":%d,`, n)), rest)
 }
 
 // cloud is the way to a Serve in another process.
@@ -163,10 +146,11 @@ func (c *cloud) used(ctx context.Context) (usage, error) {
 	return u, json.NewDecoder(resp.Body).Decode(&u)
 }
 
-// provider is the ordinary adapter of an account of the cloud.
+// provider is the ordinary adapter of an account of the cloud. It keeps no page: every one
+// is read, by the baseline and by the daemon alike.
 func (c *cloud) provider(account string) (*fake.Provider, error) {
 	truths := fake.MustCloud(fake.Script{}).Truths()
-	return fake.New(fake.Config{Account: account, Scopes: scopes, Truths: truths, Next: way{c, account}})
+	return fake.New(fake.Config{Account: account, Scopes: scopes, Truths: truths, Next: way{c, account}, Anew: true})
 }
 
 // way is the way to one account.

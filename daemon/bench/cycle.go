@@ -234,20 +234,16 @@ func (b *bench) minutes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var all []Cost
-	for range b.Minutes {
-		c, err := b.cost(ctx, func() error { return b.pass(ctx, poll) })
-		if err != nil {
-			return err
-		}
-		all = append(all, c)
+	b.result.Cycles.Minute, err = b.profiled(ctx, "minute", func() (Cost, error) {
+		return b.repeat(ctx, b.Minutes, func() error { return b.pass(ctx, poll) })
+	})
+	if err != nil {
+		return err
 	}
 	after, err := used()
 	if err != nil {
 		return err
 	}
-	b.result.Cycles.Minute = median(all, func(c Cost) float64 { return c.CPU })
-	b.result.Cycles.Minute.N = len(all)
 	b.result.Cycles.Minute.over(b.result.Cycles.BareInstances)
 	scale := 24 * 60 / float64(b.Minutes) / float64(b.Fleet.Instances)
 	q := QuietDay{Minutes: b.Minutes, Written: round(float64(b.counts.bytes.Load()-written) * scale)}

@@ -28,6 +28,9 @@ type Config struct {
 	Scopes   []string
 	Truths   guard.Truths
 	Next     http.RoundTripper // the cloud
+	// Anew: a page is read whether it is the one of before or not, and none is kept,
+	// as by the adapters of real clouds.
+	Anew bool
 }
 
 // Provider is the adapter. Besides providers.Provider it is a Stopper, a Tagger, a
@@ -180,9 +183,9 @@ func (p *Provider) page(ctx context.Context, query url.Values) (page, error) {
 	}
 	key := query.Encode()
 	p.mu.Lock()
-	was := p.pages[key]
+	was, had := p.pages[key]
 	p.mu.Unlock()
-	if bytes.Equal(was.body, body) {
+	if had && bytes.Equal(was.body, body) {
 		return was, nil
 	}
 	var in listReply
@@ -196,6 +199,9 @@ func (p *Provider) page(ctx context.Context, query url.Values) (page, error) {
 		} else {
 			out.unnamed++
 		}
+	}
+	if p.cfg.Anew {
+		return out, nil
 	}
 	p.mu.Lock()
 	p.pages[key] = out
