@@ -44,9 +44,12 @@ func (p *Provider) release(ctx context.Context, id guard.ResourceID) error {
 	}
 	if state != guard.StateStopped && state != guard.StateStopping {
 		err := p.order(ctx, http.MethodPost, named{id.ID}, offPath)
-		if state == guard.StateUnknown && cannot(err) {
+		switch {
+		case state == guard.StateUnknown && cannot(err):
 			state = guard.StateStopped // perhaps: a release of anything else is refused
-		} else if err != nil {
+		case state == guard.StateProvisioning && cannot(err):
+			return &guard.RetryError{Err: fmt.Errorf("%w: it is starting, and cannot be stopped yet", guard.ErrConflict), After: stopWait}
+		case err != nil:
 			return fmt.Errorf("stop it first: %w", err)
 		}
 	}

@@ -114,6 +114,29 @@ func TestAReleaseOfWhatIsInANewState(t *testing.T) {
 	}
 }
 
+// TestAReleaseOfWhatStarts waits where that cannot be stopped yet.
+func TestAReleaseOfWhatStarts(t *testing.T) {
+	now := noon.Wall
+	c := cloud()
+	c.Lags, c.Clock = cloudtest.Lags{Boot: time.Minute}, func() time.Time { return now }
+	c.Create(thing("pro-1"))
+	f := &cloudtest.Faults{Next: c}
+	f.Add(1, func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/power_off") }, func(w http.ResponseWriter, _ *http.Request) {
+		autodltest.Code(w, "BadRequest", "实例状态不支持")
+	})
+	p := on(t, f)
+	for _, after := range []time.Duration{0, 2 * time.Minute} {
+		now = noon.Wall.Add(after)
+		err := p.Release(later(t, after), p.id(Scope, "pro-1"), providers.ReleaseOptions{})
+		if wait, ok := guard.RetryAfter(err); !errors.Is(err, guard.ErrConflict) || errors.Is(err, guard.ErrInvalid) || !ok || wait != stopWait {
+			t.Errorf("after %s: %v", after, err)
+		}
+	}
+	if got := p.Get(later(t, 2*time.Minute), p.id(Scope, "pro-1"))[0]; got.Resource.State != guard.StateStopped {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestWhatCannotBeEnded(t *testing.T) {
 	p := on(t, cloud())
 	volume := guard.ResourceID{Account: "dl", Kind: guard.Volume, ID: "v"}
