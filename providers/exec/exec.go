@@ -129,11 +129,13 @@ func (p *Provider) Identity(ctx context.Context) (guard.Identity, error) {
 		Self   providers.Field `json:"self"`
 	}
 	if err := p.read(ctx, callIdentity, struct{}{}, &in); err != nil {
-		return guard.Identity{}, p.says("ask whose account", err)
+		return guard.Identity{}, err // which says what was asked, and of whom
 	}
 	id, ok := in.ID.ID(maxID)
 	if !ok || strings.TrimSpace(id) == "" {
-		return guard.Identity{}, p.says("ask whose account", fmt.Errorf("%w: the answer names nobody", guard.ErrBadReply))
+		f := bad(false, "its answer names nobody")
+		f.program, f.call = p.program, callIdentity
+		return guard.Identity{}, f
 	}
 	self, _ := in.Self.ID(maxID)
 	return guard.Identity{ID: id, Strong: in.Strong.Tri() == guard.Yes, Self: self}, nil

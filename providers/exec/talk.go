@@ -228,7 +228,7 @@ func (t *talk) line() ([]byte, error) {
 func (t *talk) read(line []byte) (providers.Field, *failure) {
 	var r reply
 	if json.Unmarshal(line, &r) != nil || r.V == nil && r.ID == nil {
-		return nil, bad(true, "it printed something that is no reply in JSON; only replies may stand on its standard output")
+		return nil, bad(true, "it printed a line that is no reply in JSON; only replies, each of one line, may stand on its standard output")
 	}
 	if v, ok := r.V.Count(1 << 20); !ok || v != Version {
 		other := "no version"
@@ -237,7 +237,10 @@ func (t *talk) read(line []byte) (providers.Field, *failure) {
 		}
 		return nil, bad(true, "its reply is of %s of the protocol, and guard speaks version %d", other, Version)
 	}
-	if id, ok := r.ID.Count(1 << 50); !ok || int(id) != t.last {
+	switch id, ok := r.ID.Count(1 << 50); {
+	case !ok:
+		return nil, bad(true, "its reply has no id that is a number; it has to be that of the request")
+	case int(id) != t.last:
 		return nil, bad(true, "it answered another request than the one that was made; each has one reply, in its turn")
 	}
 	switch {
