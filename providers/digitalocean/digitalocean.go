@@ -18,7 +18,7 @@
 //     list of sizes what a machine with them costs (description).
 //   - A volume is a volume, a snapshot of one a snapshot. A droplet's snapshot is an image:
 //     it is made of an instance; so are its backups and what people uploaded. A reserved IP
-//     is an address, free while a droplet has it (pages). All of these outlive the droplet.
+//     of either version is an address, free while a droplet has it (pages). All of these outlive the droplet.
 //     What a GB of them costs no call tells.
 //   - The bill is a month's invoice, or the preview of the running one. It is in dollars and
 //     shows all things, whatever else the token may read (description).
@@ -73,9 +73,9 @@ type Options struct {
 	Config Config
 	// Book says what things cost where the API does not, and instead of it where both do;
 	// nil says nothing. A droplet's type is the slug of its size, that of an endpoint's GPUs
-	// has inference/ before it; the others are volume,
-	// volume-snapshot, droplet-snapshot, backup, custom-image, reserved-ip (of one GB),
-	// nfs-standard and nfs-high by a share's tier, or nfs, and nfs-snapshot.
+	// has inference/ before it; the others are volume, volume-snapshot, droplet-snapshot,
+	// backup, custom-image, reserved-ip and reserved-ipv6 (of one GB), nfs-standard and
+	// nfs-high by a share's tier, or nfs, and nfs-snapshot.
 	Book *prices.Book
 	// Base makes the HTTP calls; nil is a pooled transport.
 	Base http.RoundTripper

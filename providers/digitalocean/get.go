@@ -52,7 +52,11 @@ func (p *Provider) one(ctx context.Context, id guard.ResourceID) (guard.Resource
 	case guard.Image:
 		return p.oneImage(ctx, id.ID)
 	case guard.Address:
-		x, err := get[address](ctx, p, "reserved_ip", addressesPath, id.ID)
+		name, path := "reserved_ip", addressesPath
+		if isIPv6(id.ID) {
+			name, path = "reserved_ipv6", ipv6Path
+		}
+		x, err := get[address](ctx, p, name, path, id.ID)
 		return p.address(x), err
 	case guard.Filesystem:
 		x, err := oneInRegion[share](ctx, p, "share", sharesPath, id.ID)

@@ -3,6 +3,7 @@ package digitalocean
 import (
 	"math"
 	"net/netip"
+	"strings"
 
 	"guard"
 	"guard/providers"
@@ -14,6 +15,7 @@ const (
 	volumeType   = "volume"
 	snapshotType = "volume-snapshot"
 	addressType  = "reserved-ip"
+	address6Type = "reserved-ipv6"
 )
 
 // imageTypes are those by the API's word for an image's type.
@@ -124,22 +126,32 @@ func (p *Provider) image(x image, source string) guard.Resource {
 	return r
 }
 
-// address is what is read of a reserved IP.
+// address is what is read of a reserved IP, or a reserved IPv6, which tells since when.
 type address struct {
-	IP      providers.Field `json:"ip"`
-	Droplet providers.Field `json:"droplet"`
+	IP       providers.Field `json:"ip"`
+	Droplet  providers.Field `json:"droplet"`
+	Reserved providers.Field `json:"reserved_at"`
 }
 
+// key is the address as everybody writes it.
 func (x address) key() (string, bool) {
 	id, ok := x.IP.ID(maxID)
 	at, err := netip.ParseAddr(id)
-	return id, ok && err == nil && at.Is4()
+	return at.String(), ok && err == nil && !at.Is4In6() && at.Zone() == ""
 }
 
-// address makes an address of a reserved IP, which is free while a droplet has it.
+// isIPv6 reports whether the ID of an address is of version 6.
+func isIPv6(id string) bool { return strings.Contains(id, ":") }
+
+// address makes an address of a reserved IP, which is free while a droplet has it. Whether a
+// reserved IPv6 costs anything otherwise no page says.
 func (p *Provider) address(x address) guard.Resource {
 	id, _ := x.key()
 	r := p.existing(guard.Address, id, addressType, 1)
+	if isIPv6(id) {
+		r = p.existing(guard.Address, id, address6Type, 1)
+		r.Bills, r.Created = guard.Unknown, x.Reserved.Time()
+	}
 	var on struct {
 		ID providers.Field `json:"id"`
 	}

@@ -17,12 +17,13 @@ const (
 	snapshotsPath = "v2/snapshots"
 	imagesPath    = "v2/images"
 	addressesPath = "v2/reserved_ips"
+	ipv6Path      = "v2/reserved_ipv6"
 )
 
 // List reads droplets (instances), volumes, snapshots of volumes, images, reserved IPs
 // (addresses) and NFS shares (file systems), and in scopes of their own the endpoints of
 // Dedicated Inference (instances) and the snapshots of shares; for other kinds the result is
-// guard.ErrUnsupported. Droplets and images are two lists each, shares and their snapshots one
+// guard.ErrUnsupported. Droplets, images and addresses are two lists each, shares and their snapshots one
 // for each region, the others one, and each list a call for every 200 entries.
 func (p *Provider) List(ctx context.Context, q providers.Query) (providers.Inventory, error) {
 	inv := providers.ListScope(ctx, q, p.name, Scope, p.all)
@@ -70,8 +71,7 @@ func (p *Provider) all(ctx context.Context, kind guard.Kind) ([]guard.Resource, 
 	case guard.Image:
 		return p.images(ctx)
 	case guard.Address:
-		all, err := list[address](ctx, p, "reserved_ips", addressesPath, nil)
-		return each(all, p.address), err
+		return p.addresses(ctx)
 	case guard.Filesystem:
 		all, err := regional[share](ctx, p, "shares", sharesPath)
 		return each(all, p.share), err
@@ -109,6 +109,23 @@ func (p *Provider) droplets(ctx context.Context) ([]guard.Resource, error) {
 		}
 	}
 	return out, err
+}
+
+// addresses reads the reserved IPs of both versions. The description's example of the list
+// of version 6 has more entries than it counts: with no further page that is all of it.
+func (p *Provider) addresses(ctx context.Context) ([]guard.Resource, error) {
+	all, err := list[address](ctx, p, "reserved_ips", addressesPath, nil)
+	if err != nil && !errors.Is(err, guard.ErrBadReply) {
+		return each(all, p.address), err // the other would fail, too
+	}
+	six, failed := list[address](ctx, p, "reserved_ipv6s", ipv6Path, nil)
+	if errors.Is(failed, errSurplus) {
+		failed = nil
+	}
+	if err == nil {
+		err = failed
+	}
+	return each(append(all, six...), p.address), err
 }
 
 // images reads the account's own images, and of what droplet a snapshot is.

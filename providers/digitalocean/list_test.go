@@ -143,6 +143,71 @@ func TestADropletsSnapshot(t *testing.T) {
 	}
 }
 
+// TestReservedIPv6: it is listed beside the others, under its address as everybody writes it.
+func TestReservedIPv6(t *testing.T) {
+	const free, taken = "2409:40d0:f7:1017::4c6e", "fd53:616d:6d60::dc9:c001"
+	c := cloud(thing(1))
+	for id, on := range map[string]string{free: "", taken: dropletID(1), leftoverID(guard.Address, 1): ""} {
+		c.Create(providertest.Thing{Kind: guard.Address, ID: id, AttachedTo: on})
+	}
+	c.Special[free] = digitaloceantest.Special{Set: map[string]any{"ip": "2409:40D0:F7:1017:0:0:0:4C6E"}}
+	p := on(t, c)
+	got := listed(t, p, guard.Address)
+	for id, want := range map[string]string{
+		free: "reserved-ipv6 bills unknown, on , untold false, created true", taken: "reserved-ipv6 bills no, on 3164001, untold false, created true",
+		leftoverID(guard.Address, 1): "reserved-ip bills yes, on , untold false, created false",
+	} {
+		l := p.Get(at(t), p.id(guard.Address, id))[0]
+		for _, r := range []guard.Resource{got[id], l.Resource} {
+			if s := fmt.Sprintf("%s bills %s, on %s, untold %t, created %t", r.Type, r.Bills, r.Parent.ID, r.UsesUntold, !r.Created.IsZero()); s != want || r.ID.ID != id {
+				t.Errorf("%s is %s, want %s: %v", id, s, want, l.Err)
+			}
+		}
+	}
+	if err := p.Release(at(t), p.id(guard.Address, taken), providers.ReleaseOptions{}); !errors.Is(err, guard.ErrConflict) {
+		t.Errorf("release what a droplet has: %v", err)
+	}
+	for range 2 {
+		if err := p.Release(at(t), p.id(guard.Address, free), providers.ReleaseOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := listed(t, p, guard.Address); len(got) != 2 || len(got[free].ID.ID) > 0 {
+		t.Errorf("left are %v", got)
+	}
+	for _, path := range []string{"/v2/reserved_ips", "/v2/reserved_ipv6"} {
+		for status, calls := range map[int]int{http.StatusForbidden: 2, http.StatusNotFound: 2} {
+			f, asked := &cloudtest.Faults{Next: c}, len(c.Calls())
+			f.Add(0, func(r *http.Request) bool { return r.URL.Path == path }, func(w http.ResponseWriter, _ *http.Request) {
+				asked--
+				digitaloceantest.Refuse(w, status, "not_found", "no")
+			})
+			inv, err := on(t, f).List(at(t), providers.Query{Kinds: []guard.Kind{guard.Address}})
+			if path == "/v2/reserved_ips" && status != http.StatusNotFound {
+				calls = 1
+			}
+			if err != nil || inv.Results[0].Err == nil || len(c.Calls())-asked != calls {
+				t.Errorf("%s is %d: %d calls, %+v, %v", path, status, len(c.Calls())-asked, inv, err)
+			}
+		}
+	}
+}
+
+// TestMoreThanItCounts: the list of IPv6 may, where there is no further page; no other.
+func TestMoreThanItCounts(t *testing.T) {
+	two := `[{"ip":"fd53::1","droplet":null},{"ip":"fd53::2","droplet":null}]`
+	for body, ok := range map[string]bool{
+		`{"reserved_ips":[],"reserved_ipv6s":` + two + `,"links":{},"meta":{"total":0}}`:                               true,
+		`{"reserved_ips":[],"reserved_ipv6s":` + two + `,"links":{"pages":{"next":"https://x/y"}},"meta":{"total":0}}`: false,
+		`{"reserved_ips":` + two + `,"reserved_ipv6s":[],"links":{},"meta":{"total":0}}`:                               false,
+	} {
+		inv, err := adapter(t, "ocean", cloudtest.Canned(body), guard.NewSecret("k")).List(at(t), providers.Query{Kinds: []guard.Kind{guard.Address}})
+		if err != nil || (inv.Results[0].Err == nil) != ok || len(inv.Results[0].Resources) != 2 {
+			t.Errorf("%s: %+v, %v", body, inv, err)
+		}
+	}
+}
+
 // TestLeftovers: what is left of droplets, and what a price book says of it.
 func TestLeftovers(t *testing.T) {
 	c := cloud(thing(1))

@@ -134,6 +134,7 @@ func things(p *Provider) []guard.ResourceID {
 		p.id(guard.Instance, "3164444"), p.id(guard.Instance, "inference/6b5c619c-359c-44ca-87e2-47e98170c01d"), p.id(guard.Volume, "506f78a4-e098-11e5-ad9f-000f53306ae1"), p.id(guard.Snapshot, "fbe805e8-866b-11e6-96bf-000f53315a41"),
 		p.id(guard.Image, "6918990"), p.id(guard.Address, "45.55.96.47"),
 		p.id(guard.Filesystem, "atl1/baf4827c-6fa9-456f-9dbd-9ddfcacd0720"), p.id(guard.Snapshot, "atl1/0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d"),
+		p.id(guard.Address, "2409:40d0:f7:1017:74b4:3a96:105e:4c6e"),
 	}
 }
 
@@ -180,6 +181,9 @@ func understands(t *testing.T, p *Provider) {
 	}
 	if l := p.Get(at(t), things(p)[6])[0]; l.Verdict != guard.VerdictFound || l.Resource.SizeGB != 1024 || l.Resource.Type != "nfs-high" {
 		t.Errorf("the example's share is %+v, %v", l.Resource, l.Err)
+	}
+	if l := p.Get(at(t), things(p)[8])[0]; l.Verdict != guard.VerdictFound || l.Resource.Parent.ID != "3164444" || l.Resource.Created.IsZero() {
+		t.Errorf("the example's IPv6 is %+v, %v", l.Resource, l.Err)
 	}
 	for _, id := range things(p) {
 		// The description's examples of one thing and of a list are of different ones.

@@ -69,6 +69,10 @@ func (p *Provider) end(ctx context.Context, id guard.ResourceID) (err error) {
 	case guard.Image:
 		_, err = p.api.Images.Delete(ctx, n)
 	case guard.Address:
+		if isIPv6(id.ID) {
+			_, err = p.api.ReservedIPV6s.Delete(ctx, id.ID)
+			break
+		}
 		_, err = p.api.ReservedIPs.Delete(ctx, id.ID)
 	default:
 		return fmt.Errorf("%w: DigitalOcean has no %s", guard.ErrUnsupported, id.Kind)

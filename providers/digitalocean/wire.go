@@ -168,7 +168,7 @@ func list[T interface{ key() (string, bool) }](ctx context.Context, p *Provider,
 	seen, wrong, total := 0, 0, -1
 	var last []providers.Field
 	for n := 1; ; n++ {
-		raw, count, err := p.page(ctx, name, path, query, n, also)
+		raw, count, more, err := p.page(ctx, name, path, query, n, also)
 		before := len(out)
 		for _, b := range raw {
 			var x T
@@ -194,6 +194,8 @@ func list[T interface{ key() (string, bool) }](ctx context.Context, p *Provider,
 		case seen < total && len(out) > before && n < maxPages:
 		case wrong > 0:
 			return out, fmt.Errorf("%w: %d of %d entries of the list of %s have no usable ID, so it does not count as complete", guard.ErrBadReply, wrong, seen, name)
+		case len(out) > total && !more:
+			return out, fmt.Errorf("%w: the list of %s has %d entries: %w, %d", guard.ErrBadReply, name, len(out), errSurplus, total)
 		case len(out) != total:
 			return out, fmt.Errorf("%w: the list of %s has %d entries and counts %d", guard.ErrBadReply, name, len(out), total)
 		default:
@@ -202,8 +204,12 @@ func list[T interface{ key() (string, bool) }](ctx context.Context, p *Provider,
 	}
 }
 
-// page reads the n-th page of a list, and how many entries the API counts on all of them.
-func (p *Provider) page(ctx context.Context, name, path string, query url.Values, n int, also []func(map[string]providers.Field)) (entries []providers.Field, total int, err error) {
+// errSurplus is of a list without a further page and with more entries than it counts.
+var errSurplus = errors.New("more than it counts")
+
+// page reads the n-th page of a list, how many entries the API counts on all of them, and
+// whether it tells of a further one.
+func (p *Provider) page(ctx context.Context, name, path string, query url.Values, n int, also []func(map[string]providers.Field)) (entries []providers.Field, total int, more bool, err error) {
 	q := url.Values{"per_page": {strconv.Itoa(perPage)}, "page": {strconv.Itoa(n)}}
 	maps.Copy(q, query)
 	reply, err := p.read(ctx, path, q)
@@ -211,7 +217,7 @@ func (p *Provider) page(ctx context.Context, name, path string, query url.Values
 		err = fmt.Errorf("%w: there is no such list", guard.ErrBadReply)
 	}
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, false, err
 	}
 	for _, f := range also {
 		f(reply)
@@ -220,6 +226,12 @@ func (p *Provider) page(ctx context.Context, name, path string, query url.Values
 		Total providers.Field `json:"total"`
 	}
 	reply["meta"].Into(&meta)
+	var links struct {
+		Pages struct {
+			Next providers.Field `json:"next"`
+		} `json:"pages"`
+	}
+	reply["links"].Into(&links)
 	count, counted := meta.Total.Count(maxPages * perPage)
 	switch {
 	case !reply[name].Into(&entries):
@@ -227,7 +239,7 @@ func (p *Provider) page(ctx context.Context, name, path string, query url.Values
 	case !counted:
 		err = fmt.Errorf("%w: the list of %s does not tell how many there are", guard.ErrBadReply, name)
 	}
-	return entries, int(count), err
+	return entries, int(count), !links.Pages.Next.Null(), err
 }
 
 // numeric reports whether an ID is one of those that are numbers.
@@ -252,7 +264,7 @@ func shaped(id guard.ResourceID) bool {
 		return numeric(id.ID)
 	case guard.Address:
 		at, err := netip.ParseAddr(id.ID)
-		return err == nil && at.Is4() && at.String() == id.ID
+		return err == nil && !at.Is4In6() && at.Zone() == "" && at.String() == id.ID
 	case guard.Filesystem:
 		return regional
 	case guard.Snapshot:

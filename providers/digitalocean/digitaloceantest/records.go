@@ -137,10 +137,33 @@ func (c *Cloud) volume(t cloudtest.Thing) map[string]any {
 
 func (c *Cloud) address(t cloudtest.Thing) map[string]any {
 	out := map[string]any{"ip": t.ID, "region": region, "locked": false, "project_id": "746c6152-2fa2-11ed-92d3-27aaa54e4988", "droplet": nil}
+	if strings.Contains(t.ID, ":") {
+		out = map[string]any{"ip": t.ID, "region_slug": "nyc3", "reserved_at": t.Created.Format(time.RFC3339), "droplet": nil}
+	}
 	if id := c.on(t); id != 0 {
 		out["droplet"] = map[string]any{"id": id, "name": "box"}
 	}
 	return c.made(t, out)
+}
+
+// listAddresses lists those of one version.
+func (c *Cloud) listAddresses(name string, six bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		c.page(w, r, name, slices.DeleteFunc(c.records(guard.Address, c.address), func(x map[string]any) bool {
+			return strings.Contains(fmt.Sprint(x["ip"]), ":") != six
+		}))
+	}
+}
+
+// version is a handler that knows addresses of one version alone.
+func version(six bool, next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.PathValue("id"), ":") != six {
+			refuse(w, guard.ErrNotFound)
+			return
+		}
+		next(w, r)
+	}
 }
 
 func (c *Cloud) image(t cloudtest.Thing) map[string]any {
