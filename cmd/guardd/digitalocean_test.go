@@ -49,5 +49,5 @@ func TestDigitalOceanStory(t *testing.T) {
 	s.heard("data", "left behind")
 	s.heard("45.55.96.47", "left behind")
 	// Four hours are 240 polls of three calls and an identity, 24 sweeps, bills, tags, and the reads around an end.
-	s.called(c.Calls(), 1350, map[string]int{"DELETE /v2/droplets": 1, "DELETE /v2/dedicated-inferences": 1})
+	s.called(c.Calls(), 1400, map[string]int{"DELETE /v2/droplets": 1, "DELETE /v2/dedicated-inferences": 1})
 }
