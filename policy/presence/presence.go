@@ -417,6 +417,13 @@ func believable(r guard.Reading, o guard.Observed) bool {
 	return !r.Changed.Before(o.Seen.Add(-Settled))
 }
 
+// lapsed reports that it was missed first when the provider had said that it deletes it: a
+// cloud that keeps no tombstones tells no more than that.
+func lapsed(o guard.Observed) bool {
+	end := o.Resource.PlatformEnds.At
+	return !end.IsZero() && len(o.Absent) > 0 && !o.Seen.After(end.Add(Skew)) && !o.Absent[0].At.Before(end.Add(-Skew))
+}
+
 // how tells by whose hand it ended. The provider's own word about a reclaim or
 // its own doing beats a release of ours that came too late to matter.
 func how(o guard.Observed, c Case) guard.How {
@@ -435,6 +442,8 @@ func how(o guard.Observed, c Case) guard.How {
 		return c.With
 	case told == guard.ByOutside:
 		return told
+	case told == "" && lapsed(o):
+		return guard.ByPlatform
 	case told == "" && o.Resource.Spot:
 		// Where nothing is told, a spot instance that vanished was most likely
 		// taken back; the proof says "absence only".

@@ -275,6 +275,32 @@ func TestWhenAndByWhom(t *testing.T) {
 	}
 }
 
+// TestWhatWasToBeDeletedThen: what vanished when the provider had said that it deletes it
+// was ended by the provider, where nothing else is told; not what vanished before, and not
+// what was there after that.
+func TestWhatWasToBeDeletedThen(t *testing.T) {
+	for _, c := range []struct {
+		ends   time.Duration
+		issued bool
+		how    guard.How
+	}{
+		{time.Minute, false, guard.ByPlatform},
+		{30 * time.Second, false, guard.ByPlatform},
+		{time.Hour, false, guard.ByOutside},
+		{-time.Hour, false, guard.ByOutside},
+		{time.Minute, true, guard.ByRelease},
+	} {
+		o := box()
+		o.Resource.PlatformEnds.At = t0.Add(c.ends)
+		k := Case{HasGet: true, Issued: c.issued}
+		o, _ = Look(o, missing, "acct-1", at(time.Minute), k)
+		o, _ = Look(o, missing, "acct-1", at(2*time.Minute), k)
+		if o.Gone == nil || o.Gone.How != c.how {
+			t.Errorf("%+v: %+v", c, o.Gone)
+		}
+	}
+}
+
 func TestSame(t *testing.T) {
 	a := guard.Resource{ID: id, Created: t0}
 	for _, c := range []struct {

@@ -74,6 +74,14 @@ func TestPriceStories(t *testing.T) {
 	t.Run("a small change is adopted", func(t *testing.T) {
 		newStory().fold(0, running(0, r("10"))).fold(h, running(h, r("11"))).check(t, 2*h, "21.00 USD")
 	})
+	t.Run("a list price takes no real price's place", func(t *testing.T) {
+		list := r("7")
+		list.Source = "catalogue"
+		own := r("10")
+		own.Source = "api"
+		newStory().fold(0, running(0, own)).fold(h, running(h, list)).check(t, 2*h, "20.00 USD", EventPriceMissing)
+		newStory().fold(0, running(0, list)).fold(h, running(h, own)).check(t, 2*h, "17.00 USD", EventPriceChanged)
+	})
 	t.Run("one odd poll is corrected", func(t *testing.T) {
 		s := newStory().fold(0, running(0, r("10"))).fold(h, running(h, r("100")))
 		if p := s.in.Metered.Segments[1]; p.Provisional != 1 || !p.Was.Same(r("10")) {

@@ -12,6 +12,9 @@ const bySource = "person"
 
 func stated(r guard.Rate) bool { return r.Source == bySource }
 
+// byCatalogue marks what things like it cost, where what this one does is not told.
+const byCatalogue = "catalogue"
+
 // price is the rate that a person stated for a state; unknown where none.
 func (f *folder) price(state guard.State) guard.Rate {
 	if state != guard.StateRunning || f.in.Observed.Resource.ID.Kind != guard.Instance || !f.in.Price.Known() {
@@ -41,7 +44,8 @@ func (f *folder) judge(state guard.State, reported guard.Rate, at time.Time) (ra
 		base = *held.Was
 	}
 	switch {
-	case !reported.Known():
+	case !reported.Known(), reported.Source == byCatalogue && base.Source != byCatalogue && !stated(base):
+		// What it really costs is not told any more, and a list price is no new one.
 		f.tell(EventPriceMissing, at, held.Rate, guard.Rate{})
 		return held.Rate, held.Provisional, held.Was
 	case stated(held.Rate):
