@@ -75,8 +75,8 @@ const (
 	saysNotOff  = "关机状态"
 )
 
-// errNoRight: the account may not use this part of the API, now or ever.
-var errNoRight = fmt.Errorf("%w: the account may not use this part of the API", guard.ErrPermission)
+// errNoRight: the account has no right to what it asks for: a thing, or a part of the API.
+var errNoRight = fmt.Errorf("%w: the account has no right to that thing, or to that part of the API", guard.ErrPermission)
 
 // err is what an answer says that has a code other than Success; nil for Success. A code that
 // is not known is guard.ErrUnavailable: neither done nor absent.
