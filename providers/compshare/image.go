@@ -37,8 +37,12 @@ type places struct {
 	zone    map[string]string // by region
 }
 
-// placesFor is how long the regions are believed.
-const placesFor = 6 * time.Hour
+const (
+	// placesFor is how long the regions are believed.
+	placesFor = 6 * time.Hour
+	// maxZones is how many zones are: each region is a call.
+	maxZones = 100
+)
 
 // where gives the regions as they were told last, or asks.
 func (p *Provider) where(ctx context.Context) (places, error) {
@@ -73,8 +77,8 @@ func placesOf(body providers.Field) (places, error) {
 		Region providers.Field `json:"Region"`
 		Zone   providers.Field `json:"Zone"`
 	}
-	if body.Into(&reply); !reply.Zones.Into(&all) || len(all) == 0 {
-		return places{}, fmt.Errorf("%w: the answer has no list of zones in it", guard.ErrBadReply)
+	if body.Into(&reply); !reply.Zones.Into(&all) || len(all) == 0 || len(all) > maxZones {
+		return places{}, fmt.Errorf("%w: the answer has no list of zones in it, or one without an end", guard.ErrBadReply)
 	}
 	out := places{zone: map[string]string{}}
 	for _, x := range all {
@@ -109,9 +113,10 @@ func (p *Provider) made(ctx context.Context) ([]image, error) {
 				out = append(out, x)
 			}
 		}
-		if err = cmp.Or(err, failed); providers.EndsAll(failed) {
-			break
+		if providers.EndsAll(failed) {
+			return out, failed
 		}
+		err = cmp.Or(err, failed)
 	}
 	return out, err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,6 +113,7 @@ func TestImagesThatAreNotAll(t *testing.T) {
 		"no zones":               {"DescribeCompShareSupportZone", map[string]any{"RetCode": 0, "ZoneInfo": []any{}}, 0, guard.ErrBadReply},
 		"zones that are null":    {"DescribeCompShareSupportZone", map[string]any{"RetCode": 0, "ZoneInfo": nil}, 0, guard.ErrBadReply},
 		"a zone without a name":  {"DescribeCompShareSupportZone", map[string]any{"RetCode": 0, "ZoneInfo": []any{map[string]any{"Region": "cn-wlcb"}}}, 0, guard.ErrBadReply},
+		"zones without an end":   {"DescribeCompShareSupportZone", map[string]any{"RetCode": 0, "ZoneInfo": slices.Repeat([]any{map[string]any{"Zone": "cn-wlcb-01"}}, maxZones+1)}, 0, guard.ErrBadReply},
 		"zones that are refused": {"DescribeCompShareSupportZone", map[string]any{"RetCode": 172}, 0, guard.ErrPermission},
 		"the second region":      {"DescribeCompShareCustomImages", map[string]any{"RetCode": 8433}, 2, guard.ErrUnavailable},
 		"no total":               {"DescribeCompShareCustomImages", map[string]any{"RetCode": 0, "ImageSet": []any{}}, 0, guard.ErrBadReply},
@@ -139,6 +141,16 @@ func TestImagesThatAreNotAll(t *testing.T) {
 		if err := p.Release(at(t), p.id(guard.Image, "gone"), providers.ReleaseOptions{}); err == nil {
 			t.Errorf("%s: what is not in it is released", name)
 		}
+	}
+	wait := &cloudtest.Faults{Next: withImages(map[string]map[string]any{"a": nil, "far-b": nil})}
+	var asked []string
+	wait.Add(0, func(r *http.Request) bool {
+		asked = append(asked, action(r))
+		return asked[len(asked)-1] == "DescribeCompShareCustomImages" && len(asked) == 2
+	}, func(w http.ResponseWriter, _ *http.Request) { compsharetest.Code(w, 8433, "") })
+	wait.Add(0, func(*http.Request) bool { return len(asked) == 3 }, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) })
+	if _, err := on(t, wait).images(at(t)); !errors.Is(err, guard.ErrThrottled) || len(asked) != 3 {
+		t.Errorf("after a failed region and a throttled one: %v, asked %v", err, asked)
 	}
 	f := &cloudtest.Faults{Next: withImages(nil)}
 	f.Add(0, func(r *http.Request) bool { return action(r) == "DescribeCompShareCustomImages" }, func(w http.ResponseWriter, _ *http.Request) {
