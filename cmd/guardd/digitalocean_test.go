@@ -43,9 +43,9 @@ func TestDigitalOceanStory(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.until(4 * time.Hour)
-	s.is("ocean/3164001", "released, bills no, spent 12.10 USD") // two hours, and a minute until it is gone
+	s.is("ocean/3164001", "released, bills no, spent 12.10 USD")   // two hours, and a minute until it is gone
 	s.is("ocean/"+endpoint, "released, bills no, spent 12.00 USD") // of two machines, three hours
-	s.is("ocean/3164002", "stopped, bills yes, spent 24.00 USD") // off, it costs as before
+	s.is("ocean/3164002", "stopped, bills yes, spent 24.00 USD")   // off, it costs as before
 	s.heard("data", "left behind")
 	s.heard("45.55.96.47", "left behind")
 	// Four hours are 240 polls of three calls and an identity, 24 sweeps, bills, tags, and the reads around an end.
