@@ -324,7 +324,7 @@ func (d *decoder) fields(e entry, v reflect.Value, path string) {
 		f, known := fields[x.key]
 		switch {
 		case known && f.Type() == typeLater:
-			d.problem(x.line, p, "not supported yet")
+			d.problem(x.line, p, "%s", notYet(p))
 		case known:
 			d.mark(p, x.line)
 			d.value(x, f, p)

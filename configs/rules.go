@@ -36,7 +36,8 @@ func (d *decoder) rules(f file, r policy.Rules) policy.Rules {
 	d.alertOnly("rules.provisioning_long.then", in.ProvisioningLong.Then, "its budget and its expiry do, from the provider's start")
 	r.ProvisioningLong = policy.ProvisioningLong{After: d.told("rules.provisioning_long", in.ProvisioningLong.After, in.ProvisioningLong.Warn), Act: in.ProvisioningLong.Act}
 	d.toldBefore("rules.provisioning_long", r.ProvisioningLong.After, r.ProvisioningLong.Act)
-	r.PriceChanged = policy.PriceChanged{Over: int(in.PriceChanged.Over)}
+	r.PriceChanged = policy.PriceChanged{Over: int(in.PriceChanged.Over), Warn: d.changed("warn", in.PriceChanged.Warn), Act: d.changed("act", in.PriceChanged.Act)}
+	d.toldBefore("rules.price_changed", r.PriceChanged.Warn, r.PriceChanged.Act)
 	r.EgressSpike, r.Exchange = d.egressSpike(f, r), d.exchange(f.Exchange)
 	d.alertOnly("rules.price_changed.then", in.PriceChanged.Then, "a changed price moves the deadline of a budget by itself")
 
@@ -156,6 +157,15 @@ func (d *decoder) toldBefore(path string, told, act time.Duration) {
 	if d.has(path+".act") && d.read(path) && act <= told {
 		d.at(path+".act", "%s is not after people are told (%s): both count from when it began", formatDuration(act), formatDuration(told))
 	}
+}
+
+// changed is how long after a price changed people are told; it is an event of a day.
+func (d *decoder) changed(key string, x time.Duration) time.Duration {
+	path := "rules.price_changed." + key
+	if d.has(path) && d.read(path) && (x < 0 || x >= policy.ChangedFor) {
+		d.at(path, "%s: it must be less than %s, for so long a change of price is news", formatDuration(x), formatDuration(policy.ChangedFor))
+	}
+	return x
 }
 
 // alertOnly refuses what a rule does not do yet, or never will: why tells which.

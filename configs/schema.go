@@ -64,12 +64,12 @@ type (
 		StoppedBilling   stoppedFile      `yaml:"stopped_billing"`
 		ProvisioningLong provisioningFile `yaml:"provisioning_long"`
 
-		ProviderReclaim aheadFile        `yaml:"provider_reclaim"`
-		BalanceLow      aheadFile        `yaml:"balance_low"`
-		RenewsSoon      aheadFile        `yaml:"renews_soon"`
-		ChargeMismatch  priceChangedFile `yaml:"charge_mismatch"`
-		OffHours        later            `yaml:"off_hours"`
-		Custom          later            `yaml:"custom"`
+		ProviderReclaim aheadFile  `yaml:"provider_reclaim"`
+		BalanceLow      aheadFile  `yaml:"balance_low"`
+		RenewsSoon      aheadFile  `yaml:"renews_soon"`
+		ChargeMismatch  chargeFile `yaml:"charge_mismatch"`
+		OffHours        later      `yaml:"off_hours"`
+		Custom          later      `yaml:"custom"`
 	}
 
 	unregisteredFile struct {
@@ -114,11 +114,11 @@ type (
 		perRule
 	}
 
-	// aheadFile is a rule that tells of what is to come.
+	// aheadFile is a rule that tells of what is to come; warn and act are how long before.
 	aheadFile struct {
 		Warn time.Duration `yaml:"warn"`
 		Then action        `yaml:"then"`
-		Act  later         `yaml:"act"`
+		Act  time.Duration `yaml:"act"`
 		perRule
 	}
 
@@ -139,6 +139,14 @@ type (
 	}
 
 	priceChangedFile struct {
+		Over percent       `yaml:"over"`
+		Then action        `yaml:"then"`
+		Warn time.Duration `yaml:"warn"`
+		Act  time.Duration `yaml:"act"`
+		perRule
+	}
+
+	chargeFile struct {
 		Over percent `yaml:"over"`
 		Then action  `yaml:"then"`
 		Warn later   `yaml:"warn"`
@@ -176,3 +184,23 @@ type (
 
 // later marks a key whose feature is not built yet.
 type later struct{}
+
+// instead is what to write in the place of a key that is not supported, where there is
+// something that does it.
+var instead = map[string]string{
+	"rules.expiry.then":          "each lease says what is done at its end: write defaults: {on_limit: stop} for those that do not, or guard register --on-limit stop",
+	"rules.expiry.act":           "it acts at the end that each lease has: write defaults: {ttl: 8h}, or guard register --ttl 8h; warn is how long before people are told",
+	"rules.budget.then":          "each lease says what is done at its cap: write defaults: {on_limit: stop} for those that do not, or guard register --on-limit stop",
+	"rules.budget.act":           "it acts at the cap itself, ahead of it by as long as a release takes: guard register --budget 100USD says where that is",
+	"rules.charge_mismatch.warn": "it is told when two readings of the bill differ: write over: 5% for how far",
+	"rules.charge_mismatch.act":  "write remind: 1d to be told again as long as the bill differs",
+	"rules.egress_spike.warn":    "it is told when the sum is reached: write hour: 2USD or day: 10USD",
+}
+
+// notYet is what is said of a key that is not supported.
+func notYet(path string) string {
+	if what, ok := instead[path]; ok {
+		return "not supported yet: " + what
+	}
+	return "not supported yet"
+}

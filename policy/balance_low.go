@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"math/big"
 	"slices"
 	"strings"
@@ -12,8 +13,9 @@ import (
 
 // BalanceLow is about accounts that pay ahead.
 type BalanceLow struct {
-	// Warn is how long before the balance is used up people are told.
-	Warn time.Duration
+	// Warn is how long before the balance is used up people are told, and Act how long
+	// before it once more, urgently; 0: a quarter of Warn.
+	Warn, Act time.Duration
 }
 
 // Wallet is what is left in an account that pays ahead, and what draws on it.
@@ -185,7 +187,8 @@ func balanceLow(r Rules, f Facts) Outcome {
 		return Outcome{Next: w.Moves}
 	}
 	warn := r.BalanceLow.Warn
-	last := empty.Add(-warn / 4)
+	act := cmp.Or(r.BalanceLow.Act, warn/4)
+	last := empty.Add(-act)
 	if tell := empty.Add(-warn); f.At.Before(tell) {
 		return Outcome{Next: earliest(tell, w.Moves)}
 	}
@@ -197,7 +200,7 @@ func balanceLow(r Rules, f Facts) Outcome {
 	}
 	v.Stages = []Stage{{Name: "warn " + span(warn), Title: title}}
 	if !f.At.Before(last) {
-		v.Stages = append(v.Stages, Stage{Name: "warn " + span(warn/4), Title: title})
+		v.Stages = append(v.Stages, Stage{Name: "warn " + span(act), Title: title})
 	}
 	if w.UsedUp() {
 		title = f.say("%s: its balance is used up: %s", f.Account.Name, left)

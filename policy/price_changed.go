@@ -7,8 +7,16 @@ import (
 	"guard"
 )
 
-// changedFor is how long a price change stays a finding: it is an event.
-const changedFor = 24 * time.Hour
+// PriceChanged is about rates that move while a lease runs.
+type PriceChanged struct {
+	Over int // percent of the rate before
+	// Warn is how long after the change people are told, where it still stands; Act, counted
+	// alike, when once more. 0: at once, and not once more.
+	Warn, Act time.Duration
+}
+
+// ChangedFor is how long a price change stays a finding: it is an event.
+const ChangedFor = 24 * time.Hour
 
 // priceChanged tells that a rate moved by more than a percentage, be it adopted
 // or only reported.
@@ -17,8 +25,11 @@ func priceChanged(r Rules, f Facts) Outcome {
 		return Outcome{}
 	}
 	was, now, at, adopted := f.lastChange()
-	if at.IsZero() || !f.At.Before(at.Add(changedFor)) || !moved(was, now, r.PriceChanged.Over) {
+	if at.IsZero() || !f.At.Before(at.Add(ChangedFor)) || !moved(was, now, r.PriceChanged.Over) {
 		return Outcome{}
+	}
+	if tell := at.Add(r.PriceChanged.Warn); f.At.Before(tell) {
+		return Outcome{Next: tell}
 	}
 	v := f.verdict(guard.RulePriceChanged, at)
 	title := f.say("%s: its price changed from %s to %s", f.name(), f.perHour(was), f.perHour(now))
@@ -34,10 +45,18 @@ func priceChanged(r Rules, f Facts) Outcome {
 		}
 	}
 	v.Stages = []Stage{{Name: "changed " + at.UTC().Format(time.RFC3339), Title: title, Lines: lines}}
+	next := at.Add(ChangedFor)
+	if act := r.PriceChanged.Act; act > 0 {
+		if again := f.after(at.Add(act)); !again.IsZero() {
+			next = again
+		} else {
+			v.Stages = append(v.Stages, Stage{Name: "act " + at.UTC().Format(time.RFC3339), Title: title, Lines: lines})
+		}
+	}
 	v.Facts = append(v.Facts,
 		guard.Fact{Name: "price before", Value: was.String(), Source: was.Source, At: at},
 		guard.Fact{Name: "price after", Value: now.String(), Source: now.Source, At: at})
-	return Outcome{Verdicts: []Verdict{v}, Next: at.Add(changedFor)}
+	return Outcome{Verdicts: []Verdict{v}, Next: next}
 }
 
 // lastChange is the newest change of a known rate of the resource itself.

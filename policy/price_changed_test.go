@@ -48,3 +48,53 @@ func TestWorkersAreNoPrice(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsToldOnceMore: a change of price after its warn and once more at its act, where
+// it still stands; what is to come as long before, urgently where it loses something.
+func TestWhatIsToldOnceMore(t *testing.T) {
+	at := func(h int) time.Time { return zero.Add(time.Duration(h) * time.Hour) }
+	id := guard.ResourceID{Account: "pods", Kind: guard.Instance, ID: "p-1"}
+	rate := func(amount string) guard.Rate {
+		return guard.Rate{Amount: guard.MustMoney(amount + " USD"), Per: time.Hour}
+	}
+	rules := policy.DefaultRules()
+	rules.PriceChanged.Warn, rules.PriceChanged.Act = time.Hour, 5*time.Hour
+	rules.RenewsSoon = policy.RenewsSoon{Warn: 20 * time.Hour, Act: 3 * time.Hour}
+	rules.ProviderReclaim = policy.ProviderReclaim{Warn: 20 * time.Hour, Act: 3 * time.Hour}
+	rules.BalanceLow = policy.BalanceLow{Warn: 20 * time.Hour, Act: 3 * time.Hour}
+	stages := func(rule guard.Rule, h int) int {
+		o := &guard.Observed{Resource: guard.Resource{ID: id, State: guard.StateRunning, Bills: guard.Yes}, FirstSeen: zero, Seen: at(h)}
+		o.Resource.Lump = guard.Lump{Amount: guard.MustMoney("9 USD"), From: zero, Until: at(40), Renews: guard.Yes}
+		o.Resource.PlatformEnds.At = at(40)
+		f := policy.Facts{At: at(h), Configured: true, Account: guard.AccountStatus{Name: "pods"}, Observed: o,
+			Lease: &guard.Lease{ID: "l-1", Resource: id, Status: guard.LeaseActive, RegisteredAt: zero},
+			Metered: guard.Metered{Resource: id, Segments: []guard.Segment{{State: guard.StateRunning, Rate: rate("2"), From: zero, To: at(10)},
+				{State: guard.StateRunning, Rate: rate("3"), From: at(10)}}}}
+		if rule == guard.RuleBalanceLow {
+			w := &policy.Wallet{AtZero: guard.ZeroDeletes, Burn: []guard.Money{guard.MustMoney("1 USD")}}
+			w.Wallet = guard.Wallet{Account: "pods", Balance: guard.Balance{Amount: guard.MustMoney("40 USD")}, Read: zero}
+			f = policy.Facts{At: at(h), Configured: true, Account: f.Account, Wallet: w}
+		}
+		for _, v := range policy.Evaluate(rules, f).Verdicts {
+			if v.Rule == rule {
+				return len(v.Stages)
+			}
+		}
+		return 0
+	}
+	for _, c := range []struct {
+		rule                guard.Rule
+		before, warn, again int
+	}{
+		{guard.RulePriceChanged, 10, 11, 15},
+		{guard.RuleRenewsSoon, 19, 20, 37},
+		{guard.RuleProviderReclaim, 19, 20, 37},
+		{guard.RuleBalanceLow, 19, 20, 37},
+	} {
+		for h, want := range map[int]int{c.before: 0, c.warn: 1, c.again - 1: 1, c.again: 2} {
+			if got := stages(c.rule, h); got != want {
+				t.Errorf("%s: %d stages after %d h, want %d", c.rule, got, h, want)
+			}
+		}
+	}
+}

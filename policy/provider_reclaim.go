@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"time"
 
 	"guard"
@@ -8,8 +9,9 @@ import (
 
 // ProviderReclaim is about what the provider itself will delete.
 type ProviderReclaim struct {
-	// Warn is how long before that people are told.
-	Warn time.Duration
+	// Warn is how long before that people are told, and Act how long before it once more,
+	// urgently; 0: a quarter of Warn.
+	Warn, Act time.Duration
 }
 
 // providerReclaim tells that the provider will delete a thing with its data: when, why,
@@ -19,13 +21,14 @@ func providerReclaim(r Rules, f Facts) Outcome {
 		return Outcome{}
 	}
 	end, warn := f.Observed.Resource.PlatformEnds, r.ProviderReclaim.Warn
+	act := cmp.Or(r.ProviderReclaim.Act, warn/4)
 	if end.At.IsZero() {
 		return Outcome{}
 	}
 	if tell := end.At.Add(-warn); f.At.Before(tell) {
 		return Outcome{Next: tell}
 	}
-	last := end.At.Add(-warn / 4)
+	last := end.At.Add(-act)
 	v := f.verdict(guard.RuleProviderReclaim, end.At.Add(-warn))
 	v.Wastes = guard.Money{}
 	why := ""
@@ -37,7 +40,7 @@ func providerReclaim(r Rules, f Facts) Outcome {
 	next := last
 	if !f.At.Before(last) {
 		v.Urgent, next = true, time.Time{}
-		v.Stages = append(v.Stages, Stage{Name: "warn " + span(warn/4), Title: title})
+		v.Stages = append(v.Stages, Stage{Name: "warn " + span(act), Title: title})
 	}
 	var lines []string
 	if c := f.claim(); c != nil {

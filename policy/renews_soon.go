@@ -8,8 +8,9 @@ import (
 
 // RenewsSoon is about what is paid ahead and paid again by itself.
 type RenewsSoon struct {
-	// Warn is how long before that people are told.
-	Warn time.Duration
+	// Warn is how long before that people are told, and Act how long before it once more;
+	// 0: they are not.
+	Warn, Act time.Duration
 }
 
 // renewsSoon tells that a thing is paid for again by itself: when, how much, and how to
@@ -43,7 +44,15 @@ func renewsSoon(r Rules, f Facts) Outcome {
 	v.Stages = []Stage{{Name: "renews " + l.Until.UTC().Format(time.RFC3339),
 		Title: f.say("%s: renews itself %s for %s", f.name(), f.soon(l.Until), amount), Lines: lines}}
 	v.Facts = append(v.Facts, guard.Fact{Name: "renews", Value: f.stamp(l.Until) + " for " + amount, Source: l.Source, At: f.Observed.Seen})
-	return Outcome{Verdicts: []Verdict{v}}
+	var next time.Time
+	if act := r.RenewsSoon.Act; act > 0 {
+		if next = f.after(l.Until.Add(-act)); next.IsZero() {
+			again := v.Stages[0]
+			again.Name = "act " + l.Until.UTC().Format(time.RFC3339)
+			v.Stages = append(v.Stages, again)
+		}
+	}
+	return Outcome{Verdicts: []Verdict{v}, Next: next}
 }
 
 // aheadEnds is what became of what people were told ahead of.

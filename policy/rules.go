@@ -95,11 +95,6 @@ type Budget struct {
 	EgressAtMost bool
 }
 
-// PriceChanged is about rates that move while a lease runs.
-type PriceChanged struct {
-	Over int // percent of the rate before
-}
-
 // EgressSpike is about traffic that is far more than usual.
 type EgressSpike struct {
 	// Hour and Day are what traffic costs in an hour, or in 24, before anything is told.
