@@ -246,13 +246,19 @@ func TestStatusOfOnePoll(t *testing.T) {
 		scopes       []guard.ScopeStatus
 		state, error string
 		blind        []string
+		unreachable  string
 	}{
-		{nil, "ok", "", nil},
-		{[]guard.ScopeStatus{failing(guard.Filesystem, "zone-a", "a web page")}, "ok", "a web page", []string{"zone-a filesystems"}},
-		{[]guard.ScopeStatus{failing(guard.Instance, "zone-a", "status 401")}, "blind", "status 401", []string{"zone-a filesystems", "zone-a instances"}},
+		{nil, "ok", "", nil, ""},
+		{[]guard.ScopeStatus{failing(guard.Filesystem, "zone-a", "a web page")}, "ok", "a web page", []string{"zone-a filesystems"}, ""},
+		{[]guard.ScopeStatus{failing(guard.Instance, "zone-a", "status 401")}, "blind", "status 401", []string{"zone-a filesystems", "zone-a instances"}, ""},
+		{nil, "unreachable", "no route", nil, "no route"}, // at all: of its scopes nothing is told
 	} {
 		b.put(func(tx *store.Tx) error {
-			if err := tx.Accounts.Put(guard.AccountStatus{Name: "lab", Identity: guard.Identity{ID: "acct-lab"}, Polled: polled}); err != nil {
+			account := guard.AccountStatus{Name: "lab", Identity: guard.Identity{ID: "acct-lab"}, Polled: polled, Error: c.unreachable}
+			if c.unreachable != "" {
+				account.Failing = polled
+			}
+			if err := tx.Accounts.Put(account); err != nil {
 				return err
 			}
 			for _, s := range c.scopes {

@@ -145,8 +145,8 @@ func (s *server) accounts(v *store.View, b *book, at guard.Instant, out *wire.St
 			return err
 		}
 		acct, ok := s.Account(sc.Account)
-		if !ok || sc.Failing.IsZero() {
-			continue
+		if st := b.accounts[sc.Account]; !ok || sc.Failing.IsZero() || st.Mismatch != "" || !st.Failing.IsZero() {
+			continue // of an account that cannot be seen at all that is what is told
 		}
 		scope := cmp.Or(sc.Scope, "everywhere")
 		blind[sc.Account] = append(blind[sc.Account], scope+" "+sc.Kind.Plural())
