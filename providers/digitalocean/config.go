@@ -9,8 +9,8 @@ import (
 type Config struct {
 	// Token is a personal access token with leave to read account, droplets, images,
 	// volumes, snapshots, reserved IPs, tags, Dedicated Inference, regions and NFS, and to
-	// delete and tag what guard may end; with billing:read also to read what DigitalOcean
-	// charges.
+	// delete and tag what guard may end, nodes of Kubernetes among it; with billing:read also
+	// to read what DigitalOcean charges.
 	Token guard.Secret `yaml:"token"`
 	// Prepaid: the account pays ahead or has credit, whose rest is watched.
 	Prepaid bool `yaml:"prepaid"`

@@ -12,6 +12,9 @@
 //     Sizes by contract have none: a price book may. Beyond 672 hours a month droplets
 //     cost no more, and backups cost a part of the droplet's price, which nothing tells
 //     (pages).
+//   - A droplet that is a node of Kubernetes has the tags k8s and k8s:CLUSTER; its pool starts
+//     another in its place unless the node is deleted through it (description). A droplet of
+//     an autoscale pool tells nothing of it.
 //   - GPU droplets are in a listing of their own; the plain one hides them (description).
 //   - An endpoint of Dedicated Inference is an instance as well, with inference/ before its
 //     ID: GPUs that bill by the hour for as long as it is there. Its spec tells how many, the

@@ -69,6 +69,7 @@ func (p *Provider) droplet(x droplet, gpuList bool) guard.Resource {
 		s.Slug = x.Slug
 	}
 	r.Type = s.Slug.Text(maxName)
+	r.Group = groupOf(x.Tags, r.Type)
 	r.GPUModel, r.GPUs, r.HasGPU = gpus(x.GPU, s, gpuList)
 	rate, ok := p.book.Instance(prices.Want{Type: r.Type, Scope: Scope, GPUs: r.GPUs})
 	if !ok {

@@ -23,6 +23,7 @@ func FuzzReplies(f *testing.F) {
 		`{"regions":[{"slug":"atl1"}],"shares":[{"id":"i","region":"atl1","size_gib":1024,"status":"ACTIVE","performance_tier":"PERFORMANCE_TIER_HIGH"}],"snapshots":[{"id":"s","region":"atl1","share_id":"i","status":"DELETED"}],"meta":{"total":1}}`,
 		`{"share":{"id":"baf4827c-6fa9-456f-9dbd-9ddfcacd0720","region":"atl1","size_gib":-1},"snapshot":{"id":"0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d","region":"atl1"}}`,
 		`{"reserved_ips":[],"reserved_ipv6s":[{"ip":"fd53:616d:6d60::dc9:c001","reserved_at":"2020-01-01T00:00:00Z"}],"reserved_ipv6":{"ip":"2409:40D0:f7:1017:74b4:3a96:105e:4c6e","droplet":{"id":1}},"links":{},"meta":{"total":0}}`,
+		`{"node_pools":[{"id":"p","nodes":[{"id":"n","droplet_id":"3164444","status":{"state":"running"}},{"droplet_id":7},null]}]}`,
 		`{"account":{"uuid":"u","team":{"uuid":"t"}},"month_to_date_balance":"-12.5"}`,
 		`{"invoices":[{"invoice_uuid":"i","invoice_period":"2026-03"}],"invoice_preview":null,"invoice_items":[{"product":"Droplets","resource_id":"1","amount":"1.25","start_time":"2026-03-01T00:00:00Z","end_time":"2026-03-09T00:00:00Z"}],"meta":{"total":1}}`,
 		`{"invoices":[],"invoice_preview":{"invoice_uuid":"i","invoice_period":"2026-03","updated_at":"2026-03-09T06:00:00Z"},"meta":{"total":0}}`,
@@ -67,6 +68,7 @@ func FuzzReplies(f *testing.F) {
 		if id, err := p.Identity(at(t)); err == nil && id.ID == "" {
 			t.Errorf("%+v", id)
 		}
+		_, _ = p.leavePool(at(t), things(p)[0], cluster)            // nor this
 		_ = p.Tag(at(t), things(p)[0], map[string]string{"a": "b"}) // must not panic
 	})
 }

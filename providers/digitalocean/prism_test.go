@@ -81,6 +81,12 @@ func TestPrism(t *testing.T) {
 		understands(t, mocked(t, m, apart{m.RoundTripper(t, "example=GPU Droplets"), whole{m.RoundTripper(t, "")}, m.RoundTripper(t, "")}))
 	})
 	t.Run("the example of a bill", func(t *testing.T) { understandsBill(t, m) })
+	t.Run("a node of Kubernetes", func(t *testing.T) {
+		p := mocked(t, m, m.RoundTripper(t, ""))
+		if left, err := p.leavePool(at(t), p.id(guard.Instance, "205545372"), cluster); !left || err != nil {
+			t.Errorf("%t, %v", left, err)
+		}
+	})
 	t.Run("random values", func(t *testing.T) {
 		p := mocked(t, m, m.RoundTripper(t, "dynamic=true"))
 		for range 3 {

@@ -13,9 +13,9 @@ import (
 // Release destroys a droplet with its disk, or deletes an endpoint, a volume, a snapshot, an image, a
 // reserved IP or a share. DigitalOcean takes no token: the deletion of what is gone is "not found",
 // and so nil. A reserved IP is read first, for nothing says that one which a droplet has is
-// not deleted.
-func (p *Provider) Release(ctx context.Context, id guard.ResourceID, _ providers.ReleaseOptions) error {
-	err := p.release(ctx, id)
+// not deleted. A node of a Kubernetes cluster is deleted through its pool.
+func (p *Provider) Release(ctx context.Context, id guard.ResourceID, opt providers.ReleaseOptions) error {
+	err := p.release(ctx, id, opt.Group)
 	if isAbsent(err) {
 		return nil
 	}
@@ -25,9 +25,12 @@ func (p *Provider) Release(ctx context.Context, id guard.ResourceID, _ providers
 	return nil
 }
 
-func (p *Provider) release(ctx context.Context, id guard.ResourceID) error {
+func (p *Provider) release(ctx context.Context, id guard.ResourceID, group string) error {
 	if !shaped(id) {
 		return odd(id)
+	}
+	if left, err := p.leavePool(ctx, id, group); left || err != nil {
+		return err
 	}
 	if id.Kind == guard.Address {
 		r, err := p.one(providers.Read(ctx), id)

@@ -29,6 +29,9 @@ type Cloud struct {
 	PageSize int    // entries a page, at most; 0 is what is asked for
 	Balance  guard.Money
 	Invoices []Invoice
+	// Nodes are those droplets that are nodes of the one Cluster and its Pool, which starts
+	// another in place of one that is destroyed by itself.
+	Nodes map[string]bool
 	// Special is what is special of things, by ID.
 	Special map[string]Special
 
@@ -89,6 +92,8 @@ func (c *Cloud) routes() *http.ServeMux {
 	m.HandleFunc("GET /v2/dedicated-inferences/sizes", c.listSizes)
 	m.HandleFunc("GET /v2/dedicated-inferences/{id}", c.getEndpoint)
 	m.HandleFunc("DELETE /v2/dedicated-inferences/{id}", c.endEndpoint)
+	m.HandleFunc("GET /v2/kubernetes/clusters/{cluster}/node_pools", c.listPools)
+	m.HandleFunc("DELETE /v2/kubernetes/clusters/{cluster}/node_pools/{pool}/nodes/{node}", c.endNode)
 	m.HandleFunc("GET /v2/volumes", c.list(guard.Volume, "volumes", c.volume))
 	m.HandleFunc("GET /v2/volumes/{id}", c.get(guard.Volume, "volume", c.volume))
 	m.HandleFunc("DELETE /v2/volumes/{id}", c.end(guard.Volume))
