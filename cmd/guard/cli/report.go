@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +36,9 @@ exchange rates. With -o json amounts have all their digits.`,
 				return err
 			}
 			for _, line := range append([]string{out.Title}, out.Lines...) {
-				fmt.Fprintln(a.Out, clean(line))
+				for i, part := range a.wrapped(clean(line), 2) {
+					fmt.Fprintln(a.Out, strings.Repeat(" ", 2*min(i, 1))+part)
+				}
 			}
 			return nil
 		},

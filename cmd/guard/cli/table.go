@@ -153,10 +153,26 @@ func (a *app) blocks(cols []column, rows [][]string) {
 			case i == 0:
 				fmt.Fprintln(a.Out, cell)
 			default:
-				fmt.Fprintf(a.Out, "  %s: %s\n", strings.ToLower(cols[i].title), cell)
+				for j, line := range a.wrapped(strings.ToLower(cols[i].title)+": "+cell, 4) {
+					fmt.Fprintln(a.Out, strings.Repeat(" ", 2+2*min(j, 1))+line)
+				}
 			}
 		}
 	}
+}
+
+// wrapped is a text in lines that leave some columns of the terminal free. Without a
+// terminal, or much room, it is one line; so is a label with a single word, for that may be an
+// ID that somebody copies.
+func (a *app) wrapped(s string, free int) []string {
+	if room := a.Width - free; a.Width > 0 && room >= 20 && strings.Count(s, " ") > 1 {
+		lines := strings.Split(text.WrapSoft(s, room), "\n")
+		for i := range lines {
+			lines[i] = strings.TrimRight(lines[i], " ")
+		}
+		return lines
+	}
+	return []string{s}
 }
 
 // cut shortens a cell to a number of columns; CJK characters take two.
