@@ -19,31 +19,22 @@ func child(src source, f *policy.Facts) error {
 	}
 	o := f.Observed
 	if id := o.Instance; !id.IsZero() {
-		i, ok, err := src.observed(id.Key())
-		if err != nil {
+		var err error
+		if f.Instance, err = src.host(id.Key()); err != nil {
 			return err
 		}
-		if ok {
-			f.Instance = &i
-		}
-		lease, ok, err := src.lease(id.Key())
-		if err == nil && !ok && f.Metered.Lease != "" {
-			lease, ok, err = src.byID(f.Metered.Lease) // it was started again as another
+		f.InstanceLease, err = src.hosted(id.Key())
+		if err == nil && f.InstanceLease == nil && f.Metered.Lease != "" {
+			f.InstanceLease, err = found(src.byID, f.Metered.Lease) // it was started again as another
 		}
 		if err != nil {
 			return err
-		}
-		if ok {
-			f.InstanceLease = &lease
 		}
 	}
 	if key := madeFrom(*o); key != "" {
-		disk, ok, err := src.observed(key)
-		if err != nil {
+		var err error
+		if f.Source, err = found(src.observed, key); err != nil {
 			return err
-		}
-		if ok {
-			f.Source = &disk
 		}
 	}
 	return nil

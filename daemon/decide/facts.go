@@ -26,6 +26,10 @@ type source struct {
 	byID     func(lease string) (guard.Lease, bool, error)
 	acked    func(message string) (time.Time, error)
 	value    func(name string, into any) (bool, error)
+	// host and hosted are the record and the lease of an instance that others hang on; nil
+	// where there is none.
+	host   func(key string) (*guard.Observed, error)
+	hosted func(key string) (*guard.Lease, error)
 	// muted are the subjects on which there is a mute, and found the rules of which a
 	// finding about a subject may be open. In a transaction both are looked for.
 	muted map[string]bool
@@ -34,7 +38,9 @@ type source struct {
 
 func fromTx(tx *store.Tx) source {
 	return source{found: anyFound, observed: tx.Observed.Get, metered: tx.Metered.Get, egress: tx.Egress.Get, bill: tx.Bills.Get, lease: tx.LeaseOf, plan: tx.Plans.Get,
-		release: tx.Releases.Get, account: tx.Accounts.Get, finding: tx.Findings.Get, mute: tx.Mutes.Get, byID: tx.Leases.Get, acked: tx.Acked, value: tx.Value}
+		release: tx.Releases.Get, account: tx.Accounts.Get, finding: tx.Findings.Get, mute: tx.Mutes.Get, byID: tx.Leases.Get, acked: tx.Acked, value: tx.Value,
+		host:   func(key string) (*guard.Observed, error) { return found(tx.Observed.Get, key) },
+		hosted: func(key string) (*guard.Lease, error) { return found(tx.LeaseOf, key) }}
 }
 
 func fromView(v *store.View) source {
@@ -46,7 +52,8 @@ func fromView(v *store.View) source {
 		}
 	}
 	return source{muted: muted, found: anyFound, observed: v.Observed.Get, metered: v.Metered.Get, egress: v.Egress.Get, bill: v.Bills.Get, lease: v.LeaseOf, plan: v.Plans.Get,
-		release: v.Releases.Get, account: once(v.Accounts.Get), finding: v.Findings.Get, mute: v.Mutes.Get, byID: v.Leases.Get, acked: v.Acked, value: v.Value}
+		release: v.Releases.Get, account: once(v.Accounts.Get), finding: v.Findings.Get, mute: v.Mutes.Get, byID: v.Leases.Get, acked: v.Acked, value: v.Value,
+		host: shared(v.Observed.Get), hosted: shared(v.LeaseOf)}
 }
 
 // once reads each record of a few, which many subjects share, but once.
@@ -141,41 +148,35 @@ func (l *Loop) facts(src source, key string, account string, now time.Time) (pol
 		return f, err
 	}
 	f.Account = seen(f.Account)
-	if o, ok, err := src.observed(key); err != nil {
+	var err error
+	if f.Observed, err = found(src.observed, key); err != nil {
 		return f, err
-	} else if ok {
-		f.Observed = &o
 	}
-	if le, ok, err := src.lease(key); err != nil {
+	if f.Lease, err = found(src.lease, key); err != nil {
 		return f, err
-	} else if ok {
-		f.Lease = &le
-		if f.Plan, _, err = src.plan(le.ID); err != nil {
+	}
+	if f.Lease != nil {
+		if f.Plan, _, err = src.plan(f.Lease.ID); err != nil {
 			return f, err
 		}
 	}
-	var err error
 	if f.Metered, _, err = src.metered(key); err != nil {
 		return f, err
 	}
-	if e, ok, err := src.egress(key); err != nil {
+	if f.Egress, err = found(src.egress, key); err != nil {
 		return f, err
-	} else if ok {
-		f.Egress = &e
 	}
-	if b, ok, err := src.bill(key); err != nil {
+	if f.Bill, err = found(src.bill, key); err != nil {
 		return f, err
-	} else if ok {
-		f.Bill = &b
 	}
 	if err := errors.Join(child(src, &f), burn(src, &f), reclaims(src, &f)); err != nil {
 		return f, err
 	}
-	if r, ok, err := src.release(key); err != nil {
+	if f.Release, err = found(src.release, key); err != nil {
 		return f, err
-	} else if ok {
-		f.Release = &r
-		if f.Heard, err = l.heard(src, r); err != nil {
+	}
+	if f.Release != nil {
+		if f.Heard, err = l.heard(src, *f.Release); err != nil {
 			return f, err
 		}
 	}
@@ -186,6 +187,38 @@ func (l *Loop) facts(src source, key string, account string, now time.Time) (pol
 	}
 	f.Mutes, err = mutes(src, f.Subject())
 	return f, err
+}
+
+// found is the record of a key; nil where there is none, as of nearly all that is asked for.
+func found[T any](get func(key string) (T, bool, error), key string) (*T, error) {
+	v, ok, err := get(key)
+	if err != nil || !ok {
+		return nil, err
+	}
+	p := new(T)
+	*p = v
+	return p, nil
+}
+
+// shared reads records that the facts of several subjects have, but once as long as they
+// are asked for one after the other. Nobody changes them.
+func shared[T any](get func(key string) (T, bool, error)) func(key string) (*T, error) {
+	const most = 4096
+	have := map[string]*T{}
+	return func(key string) (*T, error) {
+		if v, ok := have[key]; ok {
+			return v, nil
+		}
+		v, err := found(get, key)
+		if err != nil {
+			return nil, err
+		}
+		if len(have) >= most {
+			clear(have)
+		}
+		have[key] = v
+		return v, nil
+	}
 }
 
 // people are the channels in which somebody hears: a line in guard's own log is nobody,

@@ -241,7 +241,11 @@ func (r *round) take(results []providers.ScopeResult) {
 	}
 	var order []string
 	scopes := map[string]*scope{}
-	listed := map[string]*guard.Resource{}
+	things := 0
+	for _, res := range results {
+		things += len(res.Resources)
+	}
+	listed := make(map[string]*guard.Resource, things)
 	for _, res := range results {
 		if errors.Is(res.Err, guard.ErrUnsupported) {
 			continue
@@ -286,12 +290,14 @@ func (r *round) take(results []providers.ScopeResult) {
 		r.complete[key] = true
 		r.scopes = append(r.scopes, whole(sc.status, r.at))
 	}
-	for key, fresh := range listed {
-		if fresh.Live() {
+	keys := slices.AppendSeq(make([]string, 0, len(listed)), maps.Keys(listed))
+	slices.Sort(keys)
+	for _, key := range keys {
+		if fresh := listed[key]; fresh.Live() {
 			r.alive[key] = fresh
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(listed)) {
+	for _, key := range keys {
 		r.see(key, listed[key], false)
 	}
 	r.l.looked = true
@@ -343,7 +349,8 @@ func (r *round) see(key string, fresh *guard.Resource, byID bool) {
 		r.children(*fresh)
 	}
 	if told != newsNone {
-		r.updates = append(r.updates, update{sight: &s, last: s.last})
+		kept := s // of the many that say nothing new none is
+		r.updates = append(r.updates, update{sight: &kept, last: s.last})
 	}
 }
 
