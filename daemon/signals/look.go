@@ -27,18 +27,18 @@ func (b *Book) look(ctx context.Context, at guard.Instant, a *providers.Account,
 	b.taking.Lock()
 	defer b.taking.Unlock()
 	b.start(at)
-	live := make(map[string]guard.Resource, len(here))
-	for _, r := range here {
-		live[r.ID.Key()] = r
+	live := make(map[string]*guard.Resource, len(here))
+	for i := range here {
+		live[here[i].ID.Key()] = &here[i]
 	}
 	changed := map[string]*entry{}
 	var forgotten []string
-	for _, key := range b.keys() {
+	for _, key := range b.keys(a.Name+"/", at.Wall.Add(-b.kept())) {
 		e := b.entry(key)
 		r, ok := live[key]
 		switch {
 		case ok:
-			changed[key] = b.aged(e, r, a.Poll, at.Wall)
+			changed[key] = b.aged(e, *r, a.Poll, at.Wall)
 		case e.Seen.After(at.Wall):
 			// The clock was put back: it is forgotten a day later.
 		case at.Wall.Sub(e.Seen) > b.kept(), strings.HasPrefix(key, a.Name+"/") && at.Wall.Sub(e.Seen) > gone:
@@ -80,13 +80,15 @@ func (b *Book) look(ctx context.Context, at guard.Instant, a *providers.Account,
 	}
 }
 
-// keys are those of all entries.
-func (b *Book) keys() []string {
+// keys are those of the entries of an account, and of what was not seen since a time.
+func (b *Book) keys(prefix string, since time.Time) []string {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	keys := make([]string, 0, len(b.entries))
-	for key := range b.entries {
-		keys = append(keys, key)
+	var keys []string
+	for key, e := range b.entries {
+		if strings.HasPrefix(key, prefix) || e.Seen.Before(since) {
+			keys = append(keys, key)
+		}
 	}
 	slices.Sort(keys)
 	return keys

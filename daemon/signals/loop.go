@@ -39,6 +39,7 @@ type Loop struct {
 	account *providers.Account
 	source  Source
 	own     bool
+	had     int // how many instances there were last time
 }
 
 // New makes the loop of an account's own source, which also keeps watch over what all
@@ -85,7 +86,7 @@ func (l *Loop) Once(ctx context.Context, at guard.Instant) (guard.Instant, error
 // instances are those of the account that live.
 func (l *Loop) instances(ctx context.Context) (here []guard.Resource, err error) {
 	err = l.book.Ledger.View(ctx, func(v *store.View) error {
-		here = nil
+		here = make([]guard.Resource, 0, l.had)
 		for o, err := range v.Observed.All(l.account.Name + "/" + string(guard.Instance) + "/") {
 			if err != nil {
 				return err
@@ -94,6 +95,7 @@ func (l *Loop) instances(ctx context.Context) (here []guard.Resource, err error)
 				here = append(here, o.Resource)
 			}
 		}
+		l.had = len(here)
 		return nil
 	})
 	return here, err
@@ -105,7 +107,7 @@ func (l *Loop) ask(ctx context.Context, at guard.Instant, here []guard.Resource)
 	if l.source.SignalSource == nil {
 		return nil
 	}
-	var q providers.SignalQuery
+	q := providers.SignalQuery{Of: make([]providers.SignalsOf, 0, len(here))}
 	for _, r := range here {
 		if !boxOf(r).Running {
 			continue
