@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// detailFor is how long a detail is believed; one that could not be read is asked for
-	// again after detailAgain.
+	// detailFor is how long a detail is believed; one that could not be read, or has no price
+	// yet, is asked for again after detailAgain.
 	detailFor   = 6 * time.Hour
 	detailAgain = 10 * time.Minute
 	// At most so many are asked for in one listing: of instances that nothing is known of,
@@ -47,11 +47,12 @@ func (p *Provider) learn(ctx context.Context, instances []instance) {
 		if providers.EndsAll(err) {
 			return
 		}
-		if next.asked, next.good, next.on = now, detailFor, on; err != nil {
-			next = detail{asked: now, good: detailAgain, on: on}
-			if d.on.Equal(on) {
-				next.rate, next.model, next.disks = d.rate, d.model, d.disks
-			}
+		if err != nil && d.on.Equal(on) {
+			next = d
+		}
+		next.asked, next.good, next.on = now, detailFor, on
+		if err != nil || !next.rate.Known() {
+			next.good = detailAgain
 		}
 		p.mu.Lock()
 		p.details[id] = next

@@ -165,6 +165,25 @@ func TestPricesAreAskedForOnce(t *testing.T) {
 	}
 }
 
+// TestAPriceThatIsNotThereYet is asked for again soon, and then believed.
+func TestAPriceThatIsNotThereYet(t *testing.T) {
+	c := cloud(thing("pro-1"))
+	c.Pro["pro-1"] = autodltest.Instance{Detail: map[string]any{"payg_price": 0}}
+	p := on(t, c)
+	for _, tt := range []struct {
+		after time.Duration
+		asked int
+		known bool
+	}{{0, 1, false}, {detailAgain - time.Minute, 1, false}, {detailAgain, 2, true}, {2 * detailAgain, 2, true}} {
+		if tt.after == detailAgain {
+			delete(c.Pro, "pro-1")
+		}
+		if got := listed(t, p, later(t, tt.after))["pro-1"]; got.Rate.Known() != tt.known || len(snapshots(c)) != tt.asked {
+			t.Errorf("after %s: %s, asked %d times", tt.after, got.Rate, len(snapshots(c)))
+		}
+	}
+}
+
 func snapshots(c *autodltest.Cloud) []string {
 	return slices.DeleteFunc(c.Calls(), func(s string) bool { return !strings.HasSuffix(s, "/snapshot") })
 }
