@@ -51,7 +51,7 @@ func (p *Provider) learn(ctx context.Context, instances []instance) {
 			next = d
 		}
 		next.asked, next.good, next.on = now, detailFor, on
-		if err != nil || !next.rate.Known() {
+		if err != nil || !next.rate.Known() && x.Charge.Text(maxWord) == payg {
 			next.good = detailAgain
 		}
 		p.mu.Lock()

@@ -167,6 +167,14 @@ func TestPricesAreAskedForOnce(t *testing.T) {
 
 // TestAPriceThatIsNotThereYet is asked for again soon, and then believed.
 func TestAPriceThatIsNotThereYet(t *testing.T) {
+	month := cloud(thing("pro-1"))
+	month.Pro["pro-1"] = autodltest.Instance{Charge: "monthly", Detail: map[string]any{"payg_price": 0}}
+	ahead := on(t, month)
+	for _, after := range []time.Duration{0, detailAgain} {
+		if listed(t, ahead, later(t, after)); len(snapshots(month)) != 1 {
+			t.Errorf("of what has no price by the hour, after %s asked %d times", after, len(snapshots(month)))
+		}
+	}
 	c := cloud(thing("pro-1"))
 	c.Pro["pro-1"] = autodltest.Instance{Detail: map[string]any{"payg_price": 0}}
 	p := on(t, c)
