@@ -137,7 +137,7 @@ func (s *setup) distinct(ctx context.Context, found []candidate) []candidate {
 func (s *setup) whose(ctx context.Context, c candidate) (guard.Identity, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	c.name = "a" // any does
+	c.name = c.provider // any does
 	loaded, err := s.load(s.compose([]candidate{c}, told{}))
 	if err != nil {
 		return guard.Identity{}, err

@@ -21,6 +21,7 @@ import (
 	"guard/daemon/observe"
 	"guard/daemon/wire"
 	"guard/providers"
+	"guard/providers/aws"
 	"guard/store"
 	"guard/store/bolt"
 )
@@ -208,8 +209,11 @@ func (s *setup) seen(ctx context.Context, h *house, c candidate) error {
 		}
 	}
 	if whole == 0 {
-		return fmt.Errorf("%w: account %s (%s) shows nothing with these keys: %s. The README (Permissions on AWS) has the policy that guard needs",
-			guard.ErrPermission, c.name, c.source, orNothing(why))
+		policy := ""
+		if c.provider == aws.Kind {
+			policy = ". The README (Permissions on AWS) has the policy that guard needs"
+		}
+		return fmt.Errorf("%w: account %s (%s) shows nothing with these keys: %s%s", guard.ErrUnavailable, c.name, c.source, orNothing(why), policy)
 	}
 	return nil
 }

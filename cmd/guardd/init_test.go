@@ -271,6 +271,9 @@ func TestInitLeavesNothing(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error()+out.String(), c.want) || isUsage(err) != c.usage {
 				t.Errorf("%v (usage %v), want %q\n%s", err, isUsage(err), c.want, out.String())
 			}
+			if err != nil && strings.Contains(err.Error(), "AWS") {
+				t.Errorf("the cloud is not AWS: %v", err)
+			}
 			if got := left(t, s); len(got) > 0 {
 				t.Errorf("it left %q", got)
 			}
