@@ -49,6 +49,8 @@ type item struct {
 	Amount  providers.Field `json:"amount"`
 	Start   providers.Field `json:"start_time"`
 	End     providers.Field `json:"end_time"`
+	Lasted  providers.Field `json:"duration"`
+	Unit    providers.Field `json:"duration_unit"`
 }
 
 // key makes an item one that list believes in: it has an amount. Items have no IDs.
@@ -204,12 +206,14 @@ func (p *Provider) add(ctx context.Context, bill map[line]guard.Charge, x invoic
 		}
 		hours[lines[i].Resource.Key()] += lines[i].To.Sub(lines[i].From)
 	}
-	for _, c := range lines {
+	for i, c := range lines {
 		switch named := c.Resource.ID != ""; {
 		case named && hours[c.Resource.Key()] > monthly:
 			c.Resource, c.What = guard.ResourceID{}, c.What+" beyond 672 hours of the month"
 		case !named && c.Amount.IsZero():
 			continue
+		case named:
+			c.To = items[i].upTo(c)
 		}
 		key := line{c.Resource.Key(), c.What, c.From}
 		if was, ok := bill[key]; ok {
@@ -242,6 +246,17 @@ func (p *Provider) charge(x item, from, to time.Time) (guard.Charge, error) {
 		return c, fmt.Errorf("%w: an item of a bill does not tell what time it is of", guard.ErrBadReply)
 	}
 	return c, nil
+}
+
+// upTo is the end of the time that a charge of an item is of: no more than the hours that it
+// bills, for the end of one that goes on may be that of its month, or when the bill was
+// written, whatever it counts until then.
+func (x item) upTo(c guard.Charge) time.Time {
+	lasted, err := time.ParseDuration(x.Lasted.Text(maxWord) + "h")
+	if end := c.From.Add(lasted); err == nil && lasted > 0 && x.Unit.Text(maxWord) == "Hours" && end.Before(c.To) {
+		return end
+	}
+	return c.To
 }
 
 // empty reports whether a field tells nothing.

@@ -94,6 +94,33 @@ func TestWhatItemsName(t *testing.T) {
 	}
 }
 
+// TestWhatIsBilledSoFar: an item is of no more hours than it bills, whatever its end is.
+func TestWhatIsBilledSoFar(t *testing.T) {
+	for name, x := range map[string]struct {
+		set  map[string]any
+		want string
+	}{
+		"until midnight":     {map[string]any{"duration": "24"}, "03-02 00"},
+		"for half an hour":   {map[string]any{"duration": "0.5"}, "03-01 00"},
+		"for all of it":      {map[string]any{"duration": "31"}, "03-02 06"},
+		"in another unit":    {map[string]any{"duration": "24", "duration_unit": "GiB"}, "03-02 06"},
+		"for nothing":        {map[string]any{"duration": "0"}, "03-02 06"},
+		"for less":           {map[string]any{"duration": "-3"}, "03-02 06"},
+		"for a number":       {map[string]any{"duration": 24}, "03-02 06"},
+		"for what is none":   {map[string]any{"duration": "long"}, "03-02 06"},
+		"by another end":     {map[string]any{"duration": "744", "end_time": "2026-03-01T12:00:00Z"}, "03-01 12"},
+		"of what names none": {map[string]any{"duration": "24", "resource_id": "web"}, "03-02 06"},
+	} {
+		item := digitaloceantest.Item("Droplets", "7", money("1USD"), when(3, 1, 0), when(4, 1, 0))
+		maps.Copy(item, x.set)
+		c := cloud()
+		c.Invoices = []digitaloceantest.Invoice{{ID: running, Period: "2026-03", Updated: "2026-03-02T06:31:50Z", Items: []map[string]any{item}}}
+		if got := charged(t, c, when(3, 2, 12)); len(got) != 1 || !strings.HasPrefix(got[0], "03-01 00 to "+x.want) {
+			t.Errorf("%s: %v, want the end %s", name, got, x.want)
+		}
+	}
+}
+
 // TestTheMonthlyCap: what a thing costs by the hour holds for 672 hours a month, of all its
 // items together.
 func TestTheMonthlyCap(t *testing.T) {
@@ -101,14 +128,17 @@ func TestTheMonthlyCap(t *testing.T) {
 	item := func(id string, from, to time.Time) map[string]any {
 		return digitaloceantest.Item("Droplets", id, money("6.72USD"), from, to)
 	}
+	capped := item("5", when(3, 1, 0), when(4, 1, 0))
+	capped["duration"] = "672"
 	c.Invoices = []digitaloceantest.Invoice{{ID: running, Period: "2026-03", Updated: "2026-03-30T06:00:00Z", Items: []map[string]any{
 		item("1", when(3, 1, 0), when(3, 29, 0)),
 		item("2", when(3, 1, 0), when(3, 29, 1)),
 		item("3", when(3, 1, 0), when(3, 15, 0)), item("3", when(3, 15, 0), when(4, 1, 0)), // resized
+		capped, // whose meter stands still while it is there
 		item("4", when(3, 1, 0), when(3, 2, 0)), item("4", when(3, 9, 0), when(3, 30, 0)),
 	}}}
 	same(t, "at the end of a month", charged(t, c, when(3, 30, 12)),
-		"03-01 00 to 03-29 01 // Droplets beyond 672 hours of the month 13.44 USD",
+		"03-01 00 to 03-30 06 // Droplets beyond 672 hours of the month 20.16 USD",
 		"03-01 00 to 03-29 00 ocean/instance/1 Droplets 6.72 USD",
 		"03-09 00 to 03-30 00 ocean/instance/4 Droplets 6.72 USD",
 		"03-15 00 to 03-30 06 // Droplets beyond 672 hours of the month 6.72 USD")

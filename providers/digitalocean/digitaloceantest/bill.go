@@ -1,6 +1,7 @@
 package digitaloceantest
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 
@@ -18,7 +19,7 @@ type Invoice struct {
 func Item(product, id string, amount guard.Money, from, to time.Time) map[string]any {
 	out := map[string]any{
 		"product": product, "resource_id": id, "resource_uuid": id, "group_description": "", "description": "of " + id, "amount": amount.Rat().FloatString(2),
-		"duration": "24", "duration_unit": "Hours", "start_time": from.Format(time.RFC3339), "end_time": to.Format(time.RFC3339), "project_name": "web",
+		"duration": fmt.Sprint(to.Sub(from).Hours()), "duration_unit": "Hours", "start_time": from.Format(time.RFC3339), "end_time": to.Format(time.RFC3339), "project_name": "web",
 	}
 	if id == "" {
 		delete(out, "resource_id")
