@@ -176,12 +176,8 @@ func (x snapshot) further() guard.Tri {
 
 // thousandth is a price in thousandths of a yuan an hour; a price of nothing is none.
 func thousandth(f providers.Field) guard.Rate {
-	m, ok := yuan(f)
-	r := guard.Rate{Amount: m, Per: time.Hour, Unit: "machine", Source: "api"}
-	if !ok || !r.Known() {
-		return guard.Rate{}
-	}
-	return r
+	m, _ := yuan(f) // unset where it is none
+	return providers.Hourly(m)
 }
 
 // yuan is an amount in thousandths of one.

@@ -148,9 +148,9 @@ func (p *Provider) bill(r *guard.Resource, x instance, at time.Time) {
 		if r.State == guard.StateStopped {
 			r.StopSaves = guard.StopSavesCompute // taken back
 		}
-		r.Rate, r.StoppedRate = hourly(q.price), q.off
+		r.Rate, r.StoppedRate = providers.Hourly(q.price), q.off
 	case charge == postpay:
-		r.StopSaves, r.Rate, r.StoppedRate = guard.StopSavesCompute, hourly(q.price), q.off
+		r.StopSaves, r.Rate, r.StoppedRate = guard.StopSavesCompute, providers.Hourly(q.price), q.off
 	case periods[charge] != nil:
 		r.StopSaves = guard.StopSavesNothing
 		if r.Lump = ahead(charge, q.price, unix(x.Expires), yes(x.Renews), at); r.Lump.Amount.IsSet() {

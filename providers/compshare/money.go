@@ -57,15 +57,6 @@ func lapse(charge string, until time.Time, renews guard.Tri) guard.PlatformEnd {
 	return guard.PlatformEnd{At: until.Add(kept[charge]), Why: "paid until then and not renewed"}
 }
 
-// hourly is a price for an hour; the zero rate where there is none.
-func hourly(m guard.Money) guard.Rate {
-	r := guard.Rate{Amount: m, Per: time.Hour, Unit: "machine", Source: "api"}
-	if !r.Known() {
-		return guard.Rate{}
-	}
-	return r
-}
-
 var free = guard.Rate{Amount: guard.ZeroMoney(cny), Per: time.Hour, Free: true, Source: "api"}
 
 // quote is what an instance costs, as it was told by ID.
@@ -185,7 +176,7 @@ func sum(own providers.Field, others ...guard.Money) guard.Money {
 // offRate is what goes on while an instance is off.
 func offRate(disk, image guard.Money) guard.Rate {
 	if m := plus(disk, image); m.IsPositive() {
-		return hourly(m)
+		return providers.Hourly(m)
 	}
 	return free
 }

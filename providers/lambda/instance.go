@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"guard"
 	"guard/providers"
@@ -110,14 +109,11 @@ func (p *Provider) typed(r *guard.Resource, x instance) {
 // of nothing is none.
 func hourly(cents providers.Field) guard.Rate {
 	n, ok := cents.Count(maxCents)
-	if !ok || n == 0 {
+	if !ok {
 		return guard.Rate{}
 	}
-	m, err := guard.NewMoney(fmt.Sprintf("%d.%02d", n/100, n%100), usd)
-	if err != nil {
-		return guard.Rate{}
-	}
-	return guard.Rate{Amount: m, Per: time.Hour, Unit: "machine", Source: "api"}
+	m, _ := guard.NewMoney(fmt.Sprintf("%d.%02d", n/100, n%100), usd) // it is of digits
+	return providers.Hourly(m)
 }
 
 // protected is whether Lambda keeps the instance from being terminated. What has not

@@ -114,8 +114,8 @@ func (p *Provider) sum(nodes []pod) guard.Rate {
 		total.Add(total, rate.Over(time.Hour))
 	}
 	m, err := guard.MoneyFromRat(total, usd)
-	if rate := (guard.Rate{Amount: m, Per: time.Hour, Unit: "machine", Source: "api"}); err == nil && rate.Known() {
-		return rate
+	if err != nil {
+		return guard.Rate{}
 	}
-	return guard.Rate{}
+	return providers.Hourly(m)
 }

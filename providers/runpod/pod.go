@@ -195,7 +195,7 @@ func (p *Provider) price(x pod, r guard.Resource) guard.Rate {
 	if rate, ok := p.book.Instance(prices.Want{Type: r.Type, Scope: Scope, GPUs: r.GPUs}); ok {
 		return rate
 	}
-	if rate := hourly(x.Cost); rate.Known() {
+	if rate := x.Cost.Hourly(usd); rate.Known() {
 		return rate
 	}
 	if r.GPUs == 0 {

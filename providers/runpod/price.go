@@ -46,16 +46,6 @@ func volumeRate(gb int64) guard.Rate {
 	return guard.Rate{Amount: m, Per: guard.Month, Source: tariff}
 }
 
-// hourly is a price per hour that the API tells; a price of nothing is none.
-func hourly(f providers.Field) guard.Rate {
-	m, ok := f.Money(usd)
-	r := guard.Rate{Amount: m, Per: time.Hour, Unit: "machine", Source: "api"}
-	if !ok || !r.Known() {
-		return guard.Rate{}
-	}
-	return r
-}
-
 // catalogue is the GPUs that RunPod lists, by their ID.
 type catalogue struct {
 	asked time.Time
@@ -153,11 +143,11 @@ func (p *Provider) listed(gpu, of string) guard.Rate {
 	var r guard.Rate
 	switch of {
 	case "SECURE":
-		r = hourly(price.Secure)
+		r = price.Secure.Hourly(usd)
 	case "COMMUNITY":
-		r = hourly(price.Community)
+		r = price.Community.Hourly(usd)
 	case serverless:
-		r = hourly(price.Serverless)
+		r = price.Serverless.Hourly(usd)
 	}
 	if r.Known() {
 		r.Source, r.Unit = "catalogue", "gpu"

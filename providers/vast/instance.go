@@ -147,12 +147,12 @@ func (p *Provider) price(r *guard.Resource, x instance) {
 		GPU   providers.Field `json:"gpuCostPerHour"`
 	}
 	x.Price.Into(&now)
-	total, running := hourly(now.Total), guard.Rate{}
-	if hourly(x.Base).Known() {
-		running = hourly(x.Total)
+	total, running := now.Total.Hourly(usd), guard.Rate{}
+	if x.Base.Hourly(usd).Known() {
+		running = x.Total.Hourly(usd)
 	}
-	r.StoppedRate = firstKnown(hourly(now.Disk), hourly(x.Storage))
-	if r.State == guard.StateStopped && !hourly(now.GPU).Known() {
+	r.StoppedRate = firstKnown(now.Disk.Hourly(usd), x.Storage.Hourly(usd))
+	if r.State == guard.StateStopped && !now.GPU.Hourly(usd).Known() {
 		r.StoppedRate = firstKnown(total, r.StoppedRate)
 	}
 	full := r.State != guard.StateStopped || r.StopSaves == guard.StopSavesNothing
@@ -188,16 +188,6 @@ func firstKnown(a, b guard.Rate) guard.Rate {
 func dearer(a, b guard.Rate) bool {
 	c, err := a.Amount.Cmp(b.Amount)
 	return err == nil && c > 0
-}
-
-// hourly is a price per hour that the API tells; a price of nothing is none.
-func hourly(f providers.Field) guard.Rate {
-	m, ok := f.Money(usd)
-	r := guard.Rate{Amount: m, Per: time.Hour, Unit: "machine", Source: "api"}
-	if !ok || !r.Known() {
-		return guard.Rate{}
-	}
-	return r
 }
 
 // mostPerGB is the price of a GB of traffic from which on a number is noise.

@@ -54,7 +54,7 @@ func (p *Provider) volume(x volume) guard.Resource {
 	id, _ := x.key()
 	r := guard.Resource{
 		ID: p.id(guard.Volume, id), Name: x.Label.Text(maxName), State: guard.StateRunning, RawState: x.Status.Text(maxWord),
-		Created: epoch(x.Started), Type: volumeType, SizeGB: gigabytes(x.Disk), Rate: hourly(x.Storage), Bills: guard.Yes, ReleaseProtected: guard.No,
+		Created: epoch(x.Started), Type: volumeType, SizeGB: gigabytes(x.Disk), Rate: x.Storage.Hourly(usd), Bills: guard.Yes, ReleaseProtected: guard.No,
 	}
 	if rate, ok := p.book.Volume(prices.Want{Type: r.Type, Scope: Scope, SizeGB: r.SizeGB}); ok {
 		r.Rate = rate
