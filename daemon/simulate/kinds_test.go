@@ -58,6 +58,7 @@ var exempt = map[string]map[string]string{
 	"a-click-extends":           told("", ""),
 	"a-balance-runs-dry":        told("boxes beside", "what stands beside drains the balance, too"),
 	"paid-for-a-month":          {"boxes beside": "what stands beside drains the balance, too"},
+	"days-paid-one-by-one":      {"boxes beside": "what stands beside drains the balance, too"},
 	"the-platform-deletes-it":   told("", ""),
 	"a-night-that-is-quiet":     told("", ""),
 	"the-digest-at-nine":        told("", ""),
