@@ -62,10 +62,11 @@ const (
 )
 
 // The rate that one account keeps to. DigitalOcean allows 5000 calls an hour and 250 a
-// minute (description, the ratelimit headers); people's own tools share them.
+// minute (description, the ratelimit headers); people's own tools share them. A sweep of all
+// regions is one burst.
 const (
 	callsPerSecond = 1
-	callsBurst     = 20
+	callsBurst     = 60
 )
 
 // Options is what an adapter is made of.

@@ -1,6 +1,7 @@
 // Package digitaloceantest plays DigitalOcean's API v2 in memory, for tests: droplets with
 // and without GPUs in their two listings, volumes, snapshots, images and reserved IPs that
-// outlive them, tags, pages and a balance. It answers in the words of the API's own
+// outlive them, endpoints of Dedicated Inference, NFS shares in their regions, a Kubernetes
+// cluster, tags, pages, invoices and a balance. It answers in the words of the API's own
 // description of 2026.
 package digitaloceantest
 
