@@ -21,8 +21,8 @@
 //     list of sizes what a machine with them costs (description).
 //   - A volume is a volume, a snapshot of one a snapshot. A droplet's snapshot is an image:
 //     it is made of an instance; so are its backups and what people uploaded. A reserved IP
-//     of either version is an address, free while a droplet has it (pages). All of these outlive the droplet.
-//     What a GB of them costs no call tells.
+//     of either version is an address, free while a droplet has it (pages). All of these
+//     outlive the droplet. What a GB of them costs no call tells.
 //   - The bill is a month's invoice, or the preview of the running one. It is in dollars and
 //     shows all things, whatever else the token may read (description).
 //   - An NFS share is a file system, and a snapshot of one a snapshot, both with their region
