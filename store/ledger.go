@@ -36,16 +36,11 @@ func open(ctx context.Context, b Backend, at guard.Instant, steps []upgrade) (*L
 	if err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
-	l := &Ledger{b: b, meta: m, upgraded: done}
-	err = b.View(ctx, func(r Reader) error {
-		i, err := load(r)
-		l.pub = newPublisher(i)
-		return err
-	})
+	i, err := load(ctx, b)
 	if err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
-	return l, nil
+	return &Ledger{b: b, meta: m, upgraded: done, pub: newPublisher(i)}, nil
 }
 
 // Deployment is the ledger's random ID, made once: the value of the tag

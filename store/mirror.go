@@ -1,14 +1,17 @@
 package store
 
 import (
+	"context"
 	"iter"
 	"maps"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/tidwall/btree"
+	"golang.org/x/sync/errgroup"
 )
 
 // Version counts the updates of a ledger's mirrored tables since it was opened.
@@ -158,18 +161,23 @@ func newImage() *image {
 
 func mirrorOf[T any](i *image, t table[T]) { i.tables[t.name] = &mirror[T]{t: t} }
 
-// load reads the mirrored tables as they are in the backend.
-func load(r Reader) (*image, error) {
+// load reads the mirrored tables as they are in the backend, which nobody writes to yet,
+// several at once.
+func load(ctx context.Context, b Backend) (*image, error) {
 	i := newImage()
-	for name, m := range i.tables {
-		if err := r.Scan(name, "", "", func(key string, value []byte) bool {
-			m.set(key, asJSON+string(value))
-			return true
-		}); err != nil {
-			return nil, err
-		}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for _, name := range slices.Sorted(maps.Keys(i.tables)) {
+		g.Go(func() error {
+			return b.View(ctx, func(r Reader) error {
+				return r.Scan(name, "", "", func(key string, value []byte) bool {
+					i.tables[name].set(key, asJSON+string(value))
+					return true
+				})
+			})
+		})
 	}
-	return i, nil
+	return i, g.Wait()
 }
 
 // after is the image with one more update.
