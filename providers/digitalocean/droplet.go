@@ -4,7 +4,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"guard"
 	"guard/providers"
@@ -118,9 +117,9 @@ func gpus(own providers.Field, s size, listed bool) (model string, n int, has gu
 	return g.Model.Text(maxName), int(count), has
 }
 
-// hourly is a price per hour that the API tells; a price of nothing is none. The API
-// writes some of its 32-bit floats with the digits of 64 (0.00743999984115362 for
-// 0.00744): those are taken for the shortest number that they stand for.
+// hourly is a price per hour that the API tells. It writes some of its 32-bit floats with
+// the digits of 64 (0.00743999984115362 for 0.00744): those are taken for the shortest
+// number that they stand for.
 func hourly(f providers.Field) guard.Rate {
 	if g := f.Gauge(); g.OK {
 		short := float32(g.V)
@@ -129,10 +128,5 @@ func hourly(f providers.Field) guard.Rate {
 			f = providers.Field(text)
 		}
 	}
-	m, ok := f.Money(usd)
-	r := guard.Rate{Amount: m, Per: time.Hour, Unit: "machine", Source: "api"}
-	if !ok || !r.Known() {
-		return guard.Rate{}
-	}
-	return r
+	return f.Hourly(usd)
 }
