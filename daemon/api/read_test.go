@@ -213,6 +213,12 @@ func TestStatusNeedsAPerson(t *testing.T) {
 		"stalled": {func(b *bench, tx *store.Tx) error {
 			return tx.Findings.Put(guard.Finding{ID: "f", Rule: guard.RuleReleaseStalled, Subject: "lab/i-1", Title: "lab/i-1 still lives"})
 		}, []string{"lab/i-1 still lives"}},
+		"a clock that is wrong": {func(b *bench, tx *store.Tx) error {
+			return tx.Findings.Put(guard.Finding{ID: "f", Rule: guard.RuleClockJump, Title: "guard's clock is 3h ahead", Urgent: true})
+		}, []string{"guard's clock is 3h ahead"}},
+		"a clock that was put right": {func(b *bench, tx *store.Tx) error {
+			return tx.Findings.Put(guard.Finding{ID: "f", Rule: guard.RuleClockJump, Title: "the time that guard goes by was put forward by 3h"})
+		}, nil},
 		"account gone from the configuration": {func(b *bench, tx *store.Tx) error {
 			return tx.Leases.Put(guard.Lease{ID: "l", Resource: guard.ResourceID{Account: "old", Kind: guard.Instance, ID: "i-1"}, Status: guard.LeaseActive})
 		}, []string{"account old is not configured", "1 open lease needs it"}},

@@ -237,7 +237,7 @@ func (s *server) pressing(b *book, out *wire.Status) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(b.findings)) {
 		for _, f := range b.findings[key] {
-			if slices.Contains(urgentRules, f.Rule) {
+			if slices.Contains(urgentRules, f.Rule) && (f.Urgent || f.Rule != guard.RuleClockJump) { // one that was put right needs nobody
 				press(out, f.Title, "")
 			}
 		}
