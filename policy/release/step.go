@@ -98,6 +98,15 @@ func (s *stepper) block(reason guard.BlockReason, why string) bool {
 	return false
 }
 
+// ended closes it with what proves it.
+func (s *stepper) ended() {
+	why := "proven gone"
+	if s.r.Action == guard.ActStop {
+		why = "seen stopped, or gone"
+	}
+	s.move(guard.ReleaseDone, why)
+}
+
 func (s *stepper) planned() bool {
 	switch {
 	case s.in.Judged.Standing == Void:
@@ -180,7 +189,7 @@ func (s *stepper) intended() bool {
 		return s.called(call.Err)
 	}
 	if in.Look.Found == Ended {
-		s.move(guard.ReleaseDone, "proven gone")
+		s.ended()
 		return false
 	}
 	if !in.Configured {
@@ -235,7 +244,7 @@ func (s *stepper) issued() bool {
 	in := s.in
 	switch {
 	case in.Look.Found == Ended:
-		s.move(guard.ReleaseDone, "proven gone")
+		s.ended()
 		return false
 	case !in.Configured:
 		return s.block(guard.BlockProvider, "no account of this name is configured")

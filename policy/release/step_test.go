@@ -420,3 +420,15 @@ func TestInUse(t *testing.T) {
 		}
 	}
 }
+
+// TestEnded: what is stopped is not told of as gone.
+func TestEnded(t *testing.T) {
+	for _, state := range []guard.ReleaseState{intended, issued} {
+		for action, want := range map[guard.Action]string{guard.ActRelease: "proven gone", guard.ActStop: "seen stopped, or gone"} {
+			out := release.Step(at(state, func(r *guard.Release) { r.Action = action }), input(release.Ended, release.Stands))
+			if m := out.Moves[len(out.Moves)-1]; m.To != done || m.Why != want {
+				t.Errorf("a %s that is %s: %+v", action, state, m)
+			}
+		}
+	}
+}
