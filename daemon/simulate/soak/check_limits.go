@@ -26,6 +26,7 @@ type episode struct {
 //     length and the time until the next try;
 //   - what comes to be due by an unhold, an unprotect, a registration or a switch to
 //     enforce, and what falls due around a long absence, by fresh notice;
+//   - a notice that Slack did not take in time, for an expiry by the grace;
 //   - a price or a disk that guard could not know yet, until it could, and by law 8's
 //     second reading and notice;
 //   - a step of guard's clock by as much as it may be believed.
@@ -213,6 +214,9 @@ func (j *judge) allowed(b *life, e episode) time.Duration {
 	if j.crowded(b, e) {
 		by += time.Hour + retryAtLeast
 	}
+	if !e.cap && !e.hard && !j.heard(b, e.from) {
+		by += grace
+	}
 	by += reactionTime + takes(b.account)
 	for _, s := range j.storms(b) {
 		if s.from > by || s.to+s.after < e.from || s.to == never {
@@ -229,6 +233,14 @@ func (j *judge) allowed(b *life, e episode) time.Duration {
 		}
 	}
 	return by
+}
+
+// heard reports that Slack took the notice of an end in time. Where it did not, an expiry
+// waits for that, at most as long as the grace (law 9); caps and ceilings never wait.
+func (j *judge) heard(b *life, due time.Duration) bool {
+	return len(j.week.Slack) == 0 || len(j.told(func(m guard.Message) bool {
+		return m.Channel == "slack" && m.Rule == guard.RuleExpired && aboutID(m, b.id) && !m.Acked.IsZero() && j.latest(m.Acked) <= due
+	})) > 0
 }
 
 // crowded reports that more limits than the surprise bound lets through were newly
