@@ -64,3 +64,25 @@ func TestALumpOfUnknownAmount(t *testing.T) {
 		t.Errorf("owes %s, unknown: %v", got, b.plan("i-1").Unknown)
 	}
 }
+
+// TestALumpToldNoMore: what was paid was paid, and nobody says that it will be again.
+func TestALumpToldNoMore(t *testing.T) {
+	b := newBench(t)
+	b.lease("i-1", "5000 CNY", 0, nil)
+	b.see(guard.Instance, "i-1", 0, free, b.ahead("3000 CNY", 0, guard.Yes))
+	b.once(time.Minute)
+	b.once(2 * time.Minute)
+	if d := b.budget("i-1"); !d.Limit.Equal(b.wall(720 * hour)) {
+		t.Fatalf("its cap is reached at %v", d.Limit)
+	}
+	b.see(guard.Instance, "i-1", hour, free, func(o *guard.Observed) { o.Resource.Lump, o.Pending = guard.Lump{}, nil })
+	b.once(hour)
+	for _, d := range b.plan("i-1").Deadlines {
+		if d.Reason == guard.DeadlineBudget {
+			t.Errorf("nobody says that it renews, and its cap is reached: %+v", d)
+		}
+	}
+	if got := b.owes("i-1", 2*hour); got != "3000.00 CNY" {
+		t.Errorf("owes %s", got)
+	}
+}
