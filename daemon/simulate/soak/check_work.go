@@ -154,7 +154,7 @@ func (b *life) placed() time.Duration {
 		return b.born
 	}
 	for _, e := range b.account.Script.Timeline {
-		if e.ID == b.spec.ID && e.State != "" {
+		if e.ID == b.spec.ID && (e.State != "" || e.Reclaim != nil && e.Reclaim.Stop) {
 			return e.At
 		}
 	}
