@@ -214,7 +214,7 @@ func (j *judge) allowed(b *life, e episode) time.Duration {
 	if j.crowded(b, e) {
 		by += time.Hour + retryAtLeast
 	}
-	if !e.cap && !e.hard && !j.heard(b, e.from) {
+	if !e.cap && !e.hard && !j.heard(b, e) {
 		by += grace
 	}
 	by += reactionTime + takes(b.account)
@@ -237,9 +237,10 @@ func (j *judge) allowed(b *life, e episode) time.Duration {
 
 // heard reports that Slack took the notice of an end in time. Where it did not, an expiry
 // waits for that, at most as long as the grace (law 9); caps and ceilings never wait.
-func (j *judge) heard(b *life, due time.Duration) bool {
+func (j *judge) heard(b *life, e episode) bool {
 	return len(j.week.Slack) == 0 || len(j.told(func(m guard.Message) bool {
-		return m.Channel == "slack" && m.Rule == guard.RuleExpired && aboutID(m, b.id) && !m.Acked.IsZero() && j.latest(m.Acked) <= due
+		return m.Channel == "slack" && m.Rule == guard.RuleExpired && aboutID(m, b.id) &&
+			j.latest(m.CreatedAt) >= e.claim.set && !m.Acked.IsZero() && j.latest(m.Acked) <= e.from
 	})) > 0
 }
 
