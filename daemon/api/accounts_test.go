@@ -28,9 +28,9 @@ func TestWhatCannotBeReadIsToldAtOnce(t *testing.T) {
 			{Account: "lab", Kind: guard.Address, Scope: "a", Complete: long, Failing: now, Error: "403"},
 			{Account: "lab", Kind: guard.Volume, Complete: long, Failing: now, Error: "503"},
 		}, wire.Account{State: "ok", Error: "403", Blind: []string{"a addresses", "everywhere volumes"}}},
-		"a scope, and then the account": {func(a *guard.AccountStatus) { a.Failing, a.Error = now, "no route" }, []guard.ScopeStatus{
+		"a scope, and then the account, of which nothing more is told": {func(a *guard.AccountStatus) { a.Failing, a.Error = now, "no route" }, []guard.ScopeStatus{
 			{Account: "lab", Kind: guard.Volume, Complete: long, Failing: now, Error: "503"},
-		}, wire.Account{State: "unreachable", Error: "no route", Blind: []string{"everywhere volumes"}}},
+		}, wire.Account{State: "unreachable", Error: "no route"}},
 		"its bill": {func(a *guard.AccountStatus) { a.Bill = guard.BillStatus{Read: long, Failing: now, Error: "403"} }, nil,
 			wire.Account{State: "ok", BillError: "403"}},
 	} {
