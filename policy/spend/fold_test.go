@@ -345,13 +345,29 @@ func TestOrderRepeatsAndBatchesChangeNothing(t *testing.T) {
 	})
 }
 
+// A price that is told late holds for what ran before, and that stays estimated.
+func TestALatePriceStaysEstimated(t *testing.T) {
+	s := newStory()
+	s.in.Observed.FirstSeen = s.in.Observed.Resource.Created
+	s.fold(0, running(0, guard.Rate{})).fold(time.Hour, running(time.Hour, usd("10", time.Hour))).fold(2 * time.Hour)
+	if segs := s.in.Metered.Segments; len(segs) != 1 || !segs[0].Estimated {
+		t.Errorf("%+v", segs)
+	}
+}
+
 // Whatever is told and said, folding once more with nothing new changes nothing.
 func TestFoldingAgainChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := Input{Observed: box(0), Poll: poll, Lease: "L1", At: t0}
-		for _, c := range drawChanges(t) {
+		in.Observed.FirstSeen = in.Observed.FirstSeen.Add(time.Millisecond) // only what begins with the thing begins then
+		created := rapid.SampledFrom([]time.Time{t0, in.Observed.FirstSeen}).Draw(t, "created")
+		late := rapid.IntRange(0, 8).Draw(t, "created is told")
+		for i, c := range drawChanges(t) {
 			in.At, in.Read = c.At.Add(time.Minute), c.At
 			in.Observed.Resource.Rate, in.Observed.Resource.State, in.Observed.Resource.StopSaves = c.Rate, c.State, c.Saves
+			if in.Observed.Resource.Created = (time.Time{}); i >= late {
+				in.Observed.Resource.Created = created
+			}
 			in.Observed.Pending = nil
 			if rapid.Bool().Draw(t, "told") {
 				in.Observed.Pending = []guard.Change{c}

@@ -33,10 +33,11 @@ func newFolder(in Input) *folder {
 			f.life = append(f.life, s)
 		}
 	}
-	// The creation time may be told only after the thing was metered a while.
+	// The creation time may be told only after the thing was metered a while. Where it is
+	// when that was first seen, a price that was told late may be what was estimated.
 	if len(f.life) > 0 && !f.estimated {
 		first := &f.life[0]
-		if first.Estimated && first.State == guard.StateRunning && first.From.Equal(in.Observed.FirstSeen) {
+		if first.Estimated && first.State == guard.StateRunning && first.From.Equal(in.Observed.FirstSeen) && f.start.Before(first.From) {
 			first.From, first.Estimated = f.start, false
 		}
 	}
