@@ -219,15 +219,6 @@ func TestStatusNeedsAPerson(t *testing.T) {
 		"a clock that was put right": {func(b *bench, tx *store.Tx) error {
 			return tx.Findings.Put(guard.Finding{ID: "f", Rule: guard.RuleClockJump, Title: "the time that guard goes by was put forward by 3h"})
 		}, nil},
-		"a wallet that is nearly empty": {func(b *bench, tx *store.Tx) error {
-			return tx.Findings.Put(guard.Finding{ID: "f", Rule: guard.RuleBalanceLow, Title: "lab is empty in 3 h", Urgent: true})
-		}, []string{"lab is empty in 3 h"}},
-		"a wallet that is low": {func(b *bench, tx *store.Tx) error {
-			return tx.Findings.Put(guard.Finding{ID: "f", Rule: guard.RuleBalanceLow, Title: "lab is empty in a day"})
-		}, nil},
-		"a machine that is about to be deleted": {func(b *bench, tx *store.Tx) error {
-			return tx.Findings.Put(guard.Finding{ID: "f", Rule: guard.RuleProviderReclaim, Subject: "lab/i-1", Title: "lab/i-1 is deleted in 3 h", Urgent: true})
-		}, []string{"lab/i-1 is deleted in 3 h"}},
 		"account gone from the configuration": {func(b *bench, tx *store.Tx) error {
 			return tx.Leases.Put(guard.Lease{ID: "l", Resource: guard.ResourceID{Account: "old", Kind: guard.Instance, ID: "i-1"}, Status: guard.LeaseActive})
 		}, []string{"account old is not configured", "1 open lease needs it"}},

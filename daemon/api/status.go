@@ -218,10 +218,8 @@ func (s *server) removed(b *book, out *wire.Status) error {
 	return nil
 }
 
-// forPeople are the findings that need a person and are not told of otherwise; those that
-// are false here need nobody before they are urgent, or any more.
-var forPeople = map[guard.Rule]bool{guard.RuleReleaseStalled: true, guard.RuleUnitMismatch: true,
-	guard.RuleClockJump: false, guard.RuleBalanceLow: false, guard.RuleProviderReclaim: false}
+// urgentRules are the findings that need a person and are not told of otherwise.
+var urgentRules = []guard.Rule{guard.RuleReleaseStalled, guard.RuleUnitMismatch, guard.RuleClockJump}
 
 // pressing tells of blocked releases and of findings that only a person can end.
 func (s *server) pressing(b *book, out *wire.Status) {
@@ -239,7 +237,7 @@ func (s *server) pressing(b *book, out *wire.Status) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(b.findings)) {
 		for _, f := range b.findings[key] {
-			if always, ok := forPeople[f.Rule]; ok && (always || f.Urgent) {
+			if slices.Contains(urgentRules, f.Rule) && (f.Urgent || f.Rule != guard.RuleClockJump) { // one that was put right needs nobody
 				press(out, f.Title, "")
 			}
 		}

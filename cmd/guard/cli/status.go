@@ -22,9 +22,8 @@ func (a *app) status() *cobra.Command {
 		Long: `Status says what guard sees, what it costs an hour and what needs a person:
 blocked releases, messages that no channel has taken, accounts that cannot be
 reached or are somebody else's, scopes that cannot be listed, loops that stand
-still, a disk that fills up, an account whose money is nearly spent, a machine
-that its provider is about to delete. It exits with 1 when there is any, with 0
-when all is well. It asks nobody outside; guard doctor does.`,
+still, a disk that fills up. It exits with 1 when there is any, with 0 when all
+is well. It asks nobody outside; guard doctor does.`,
 		Example: "  guard status || echo look at it",
 		Args:    usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
