@@ -25,10 +25,10 @@ func perGPU(it wire.Item) (guard.Money, bool) {
 }
 
 // cards is what one GPU costs beside what the whole of it does; "" where the price was
-// quoted so already.
+// quoted so already, for an hour.
 func cards(it wire.Item) string {
 	each, ok := perGPU(it)
-	if !ok || strings.Contains(it.RateQuote, " per gpu ") {
+	if !ok || strings.HasSuffix(it.RateQuote, " per gpu per hour") {
 		return ""
 	}
 	return fmt.Sprintf("; %s for each of its %d GPUs", each, it.GPUs)

@@ -64,6 +64,7 @@ func TestCards(t *testing.T) {
 		{wire.Item{Rate: &rate, GPUs: 8, RateQuote: "240.00 CNY per hour"}, "; 30.00 CNY for each of its 8 GPUs"},
 		{wire.Item{Rate: &rate, GPUs: 7}, "; 34.29 CNY for each of its 7 GPUs"},
 		{wire.Item{Rate: &rate, GPUs: 8, RateQuote: "8 × 30.00 CNY per gpu per hour"}, ""},
+		{wire.Item{Rate: &rate, GPUs: 8, RateQuote: "8 × 21900.00 CNY per gpu per month"}, "; 30.00 CNY for each of its 8 GPUs"},
 		{wire.Item{Rate: &rate, GPUs: 1}, ""},
 		{wire.Item{GPUs: 8}, ""},
 	} {
