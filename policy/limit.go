@@ -144,16 +144,18 @@ func (l limit) judge(r Rules, f Facts) Outcome {
 	if v := f.vetoed(l.rule); v != nil && l.cause != guard.CauseCeiling && f.At.Before(v.Until.Add(-f.grace(r))) {
 		return l.quiet(r, f, *v, lead)
 	}
-	notice := due.Add(-lead)
+	notice, next := due.Add(-lead), time.Time{}
+	if off := f.putOffUntil(l); f.At.Before(off) {
+		next = off // what is due later by its notice may then be due at another time
+	}
 	if f.At.Before(notice) {
-		return Outcome{Next: notice}
+		return Outcome{Next: earliest(next, notice)}
 	}
 	protection := f.Protection(r)
 
 	v := f.verdict(l.rule, f.began(notice))
 	v.Facts = append(v.Facts, f.limitFacts(r, l, due)...)
 	told := l.tell(r, f, due, action, why, protection)
-	var next time.Time
 	for _, w := range offsets(lead, l.warn) {
 		at := due.Add(-w)
 		if f.At.Before(at) {
