@@ -144,7 +144,8 @@ func (l limit) judge(r Rules, f Facts) Outcome {
 	if v := f.vetoed(l.rule); v != nil && l.cause != guard.CauseCeiling && f.At.Before(v.Until.Add(-f.grace(r))) {
 		return l.quiet(r, f, *v, lead)
 	}
-	notice, next := due.Add(-lead), time.Time{}
+	notice := due.Add(-lead)
+	var next time.Time
 	if off := f.putOffUntil(l); f.At.Before(off) {
 		next = off // what is due later by its notice may then be due at another time
 	}
