@@ -31,8 +31,8 @@ func (a *agent) ship(ctx context.Context) {
 	failures := 0
 	for ctx.Err() == nil {
 		rest, err := a.send(ctx, failures)
-		if ctx.Err() != nil {
-			return
+		if err != nil && ctx.Err() != nil {
+			return // it was ended, which is no trouble
 		}
 		a.told(err)
 		if err == nil {
