@@ -1,7 +1,6 @@
 package lambda
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,29 +80,7 @@ func list[T interface{ key() (string, bool) }](ctx context.Context, p *Provider,
 	if !data.Into(&raw) {
 		return nil, fmt.Errorf("%w: the reply has no list in it", guard.ErrBadReply)
 	}
-	out := make([]T, 0, len(raw))
-	wrong, said, odd := 0, map[string]providers.Field{}, map[string]bool{}
-	for _, b := range raw {
-		var x T
-		key, ok := "", b.Into(&x)
-		if ok {
-			key, ok = x.key()
-		}
-		before, again := said[key]
-		switch {
-		case !ok:
-			wrong++
-			continue
-		case again && bytes.Equal(before, b):
-			continue
-		case again:
-			wrong, odd[key] = wrong+1, true
-		case key != "":
-			said[key] = b
-		}
-		out = append(out, x)
-	}
-	out = slices.DeleteFunc(out, func(x T) bool { key, _ := x.key(); return odd[key] })
+	out, wrong := providers.Records(raw, func(x T) (string, bool) { return x.key() })
 	if wrong > 0 {
 		return out, fmt.Errorf("%w: %d of %d entries have no usable ID of their own, so the list does not count as complete", guard.ErrBadReply, wrong, len(raw))
 	}

@@ -1,14 +1,12 @@
 package runpod
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 
 	"guard"
 	"guard/providers"
@@ -73,29 +71,7 @@ func list[T interface{ key() (string, bool) }](ctx context.Context, p *Provider,
 	if !reply[name].Into(&raw) {
 		return nil, fmt.Errorf("%w: the reply has no list of %s in it", guard.ErrBadReply, name)
 	}
-	out := make([]T, 0, len(raw))
-	wrong, said, odd := 0, map[string]providers.Field{}, map[string]bool{}
-	for _, b := range raw {
-		var x T
-		key, ok := "", b.Into(&x)
-		if ok {
-			key, ok = x.key()
-		}
-		before, again := said[key]
-		switch {
-		case !ok:
-			wrong++
-			continue
-		case again && bytes.Equal(before, b):
-			continue
-		case again:
-			wrong, odd[key] = wrong+1, true
-		case key != "":
-			said[key] = b
-		}
-		out = append(out, x)
-	}
-	out = slices.DeleteFunc(out, func(x T) bool { key, _ := x.key(); return odd[key] })
+	out, wrong := providers.Records(raw, func(x T) (string, bool) { return x.key() })
 	if wrong > 0 {
 		return out, fmt.Errorf("%w: %d of %d entries of the list of %s have no usable ID of their own, so it does not count as complete", guard.ErrBadReply, wrong, len(raw), name)
 	}
