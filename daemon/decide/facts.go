@@ -56,18 +56,15 @@ func fromView(v *store.View) source {
 		host: shared(v.Observed.Get), hosted: shared(v.LeaseOf)}
 }
 
-// once reads each record of a few, which many subjects share, but once.
+// once is shared for whoever wants a record of its own.
 func once[T any](get func(key string) (T, bool, error)) func(key string) (T, bool, error) {
-	have := map[string]T{}
-	return func(key string) (T, bool, error) {
-		if v, ok := have[key]; ok {
-			return v, true, nil
+	read := shared(get)
+	return func(key string) (v T, ok bool, err error) {
+		p, err := read(key)
+		if p == nil {
+			return v, false, err
 		}
-		v, ok, err := get(key)
-		if ok && err == nil {
-			have[key] = v
-		}
-		return v, ok, err
+		return *p, true, nil
 	}
 }
 
