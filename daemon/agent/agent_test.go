@@ -4,6 +4,7 @@ package agent
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -117,6 +118,32 @@ func TestAsked(t *testing.T) {
 			t.Errorf("%d lost, %d taken", l.last.Lost, len(l.taken))
 		}
 	})
+}
+
+// TestEndedWhileItIsTaken: that guardd is back is told, though the agent is ended while it
+// answers; that it was ended is no trouble of guardd's.
+func TestEndedWhileItIsTaken(t *testing.T) {
+	for _, taken := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLab(t)
+			l.becomes(fails(errAway))
+			l.start()
+			l.pass(90 * time.Second)
+			l.becomes(func(r wire.AgentRequest) (wire.AgentAnswer, error) {
+				l.running()
+				if taken {
+					return l.takes(0)(r)
+				}
+				return wire.AgentAnswer{}, context.Canceled
+			})
+			l.pass(time.Hour)
+			l.stop()
+			log := l.log.String()
+			if strings.Contains(log, "takes samples again") != taken || strings.Contains(log, context.Canceled.Error()) {
+				t.Errorf("taken %v: %s", taken, log)
+			}
+		})
+	}
 }
 
 // TestNotice: jobs on the box find the notice of a release, by the box's own clock, while
