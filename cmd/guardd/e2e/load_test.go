@@ -429,7 +429,8 @@ func (l *load) intended(v *store.View) error {
 	return errors.Join(errs...)
 }
 
-// due reports whether a box must be ended; false, too, where it must not be.
+// due reports whether a box must be ended; false, too, where it must not be, and where what
+// was kept may have put it off.
 func (p *promise) due(at time.Time) bool {
-	return p.ordered || len(p.could) == 1 && !at.Before(p.could[0].until)
+	return p.ordered || len(p.could) == 1 && !slices.ContainsFunc(p.possible(), func(c claim) bool { return at.Before(c.until) })
 }
