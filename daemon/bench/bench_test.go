@@ -111,7 +111,9 @@ func TestRun(t *testing.T) {
 	if d.Armed != r.Parameters.Leases || d.Due != 10 || d.Late != 0 || d.P50 <= 0 || d.P99 < d.P50 || d.Max < d.P99 {
 		t.Errorf("deadlines: %+v of %d leases", d, r.Parameters.Leases)
 	}
-	if d.Meanwhile.Loops["release"] == 0 || d.Meanwhile.Loops["call"] == 0 {
+	// Not the calls: those of so few leases may begin when the last intent is durable, and
+	// that is where the measurement ends.
+	if d.Meanwhile.Loops["release"] == 0 {
 		t.Errorf("no release ran while deadlines fell: %v", d.Meanwhile.Loops)
 	}
 	if m := r.Memory; m.Heap <= 0 || m.AfterGC < m.Heap || m.Peak < m.Heap || m.Cloud <= 0 {
