@@ -224,21 +224,34 @@ func (c *Cloud) Tags(id string) map[string]string {
 }
 
 // find gives the thing that an identity owns; "" tries the account's first, then
-// any.
+// any. Where an ID was given again the newer thing counts.
 func (c *Cloud) find(identity, id string) *thing {
 	var any *thing
-	for _, t := range c.index.byID[id] {
+	for _, t := range slices.Backward(c.index.byID[id]) {
+		if c.superseded(t) {
+			continue
+		}
 		if t.spec.Identity == cmp.Or(identity, c.script.Identity) {
 			return t
 		}
-		if any == nil {
-			any = t
-		}
+		any = t
 	}
 	if identity != "" {
 		return nil
 	}
 	return any
+}
+
+// superseded is true of what is gone when its identity has a newer thing of its ID and
+// kind.
+func (c *Cloud) superseded(t *thing) bool {
+	all := c.index.byID[t.spec.ID]
+	if len(all) < 2 || t.last().word != stateGone {
+		return false
+	}
+	return slices.ContainsFunc(all, func(o *thing) bool {
+		return o.seq > t.seq && o.spec.Identity == t.spec.Identity && o.spec.Kind == t.spec.Kind
+	})
 }
 
 func (c *Cloud) plan(at time.Time, do func(time.Time)) {

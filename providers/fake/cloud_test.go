@@ -281,6 +281,29 @@ func TestIdentities(t *testing.T) {
 	s.want("whose is gone", []string{s.c.TruthOf("acct-1", "i-1"), s.c.TruthOf("acct-2", "i-1")}, []string{TruthRunning, TruthGone})
 }
 
+// An ID that is given again names the newer thing, also while the older one is still
+// listed as ended.
+func TestAnIDIsGivenAgain(t *testing.T) {
+	sc := Lab()
+	sc.Lag.Disappears = time.Hour
+	sc.Timeline = []Event{
+		{At: time.Hour, ID: "i-1", Delete: true},
+		{At: 70 * time.Minute, Create: &Resource{ID: "i-1", Name: "the newer", Rate: &Rate{Amount: "7", Per: "hour"}}},
+	}
+	s := tell(t, sc)
+	s.want("gone", s.c.Truth("i-1"), TruthRunning)
+	s.want("ended", s.states(65*time.Minute, guard.Instance)["i-1"], guard.StateGone)
+	s.want("newer", s.get(80*time.Minute, guard.Instance, "i-1").Resource.Name, "the newer")
+	s.want("listed", s.states(80*time.Minute, guard.Instance)["i-1"], guard.StateRunning)
+	s.want("truth", s.c.Truth("i-1"), TruthRunning)
+	s.want("there", s.c.Gone("i-1").IsZero(), true)
+	if err := s.p.Release(s.at(80*time.Minute), s.c.ID(guard.Instance, "i-1"), providers.ReleaseOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.c.Advance(DefaultStart.Add(2 * time.Hour))
+	s.want("truth at last", s.c.Truth("i-1"), TruthGone)
+}
+
 func TestProtection(t *testing.T) {
 	sc := Lab()
 	sc.Resources[0].Protected, sc.Resources[0].HideProtection = []string{"release"}, true

@@ -72,7 +72,7 @@ const groupTag = "fake:group"
 
 // visible reports whether the API knows of a thing now.
 func (c *Cloud) visible(t *thing) bool {
-	if t.spec.Identity != c.identity || c.now.Before(t.created.Add(c.script.Lag.Appears)) {
+	if t.spec.Identity != c.identity || c.now.Before(t.created.Add(c.script.Lag.Appears)) || c.superseded(t) {
 		return false
 	}
 	s := t.stateAt(c.now)
