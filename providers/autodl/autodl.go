@@ -20,12 +20,10 @@
 package autodl
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -53,20 +51,9 @@ const (
 	callsBurst     = 20
 )
 
-// Options is what an adapter is made of.
-type Options struct {
-	// Name is the account's name in the configuration.
-	Name string
-	// Config is the account's own section.
-	Config Config
-	// Book says what things cost instead of the API, and what a stopped instance's disk does;
-	// nil says nothing. A Pro instance's type is its gpu_spec_uuid, a container's its GPU.
-	Book *prices.Book
-	// Base makes the HTTP calls; nil is a pooled transport.
-	Base http.RoundTripper
-	// Unpaced calls keep to no rate, for tests on a time that is not the real one.
-	Unpaced bool
-}
+// Options is what an adapter is made of. In its Book a Pro instance's type is its
+// gpu_spec_uuid, a container's its GPU; it also says what a stopped instance's disk does.
+type Options = providers.Options[Config]
 
 // Provider is one AutoDL account. What it remembers may all be lost: it costs calls.
 type Provider struct {
@@ -92,15 +79,12 @@ func New(o Options) (*Provider, error) {
 	if o.Name == "" || !o.Config.Token.IsSet() {
 		return nil, fmt.Errorf("%w: an AutoDL account needs a name and a token", guard.ErrInvalid)
 	}
-	token, pace := o.Config.Token, providers.TransportConfig{Next: o.Base, PerSecond: callsPerSecond, Burst: callsBurst}
-	if o.Unpaced {
-		pace.PerSecond = 0
-	}
+	token := o.Config.Token
 	return &Provider{
 		name: o.Name, book: o.Book, identity: providers.KeyIdentity(Kind, token), details: map[string]detail{},
 		api: providers.API{
-			Transport: providers.NewTransport(pace),
-			Base:      strings.TrimRight(cmp.Or(o.Config.Endpoint, endpoint), "/"),
+			Transport: o.Transport(callsPerSecond, callsBurst),
+			Base:      providers.Endpoint(o.Config.Endpoint, endpoint, ""),
 			Kind:      kindOf,
 			Sign: func(r *http.Request) error {
 				r.Header.Set("Authorization", token.Reveal()) // as it is: "Bearer" before it is refused

@@ -24,11 +24,8 @@
 package compshare
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -53,20 +50,9 @@ const (
 	callsBurst     = 20
 )
 
-// Options is what an adapter is made of.
-type Options struct {
-	// Name is the account's name in the configuration.
-	Name string
-	// Config is the account's own section.
-	Config Config
-	// Book says what things cost instead of the API; nil says nothing. An instance's type is
-	// its GpuType, a volume's "data-disk", an image's "custom-image".
-	Book *prices.Book
-	// Base makes the HTTP calls; nil is a pooled transport.
-	Base http.RoundTripper
-	// Unpaced calls keep to no rate, for tests on a time that is not the real one.
-	Unpaced bool
-}
+// Options is what an adapter is made of. In its Book an instance's type is its GpuType, a
+// volume's data-disk, an image's custom-image.
+type Options = providers.Options[Config]
 
 // Provider is one project of a CompShare account. What it remembers may all be lost: it costs
 // calls.
@@ -92,15 +78,11 @@ func New(o Options) (*Provider, error) {
 	if o.Name == "" || !o.Config.PublicKey.IsSet() || !o.Config.PrivateKey.IsSet() {
 		return nil, fmt.Errorf("%w: a CompShare account needs a name, a public_key and a private_key", guard.ErrInvalid)
 	}
-	pace := providers.TransportConfig{Next: o.Base, PerSecond: callsPerSecond, Burst: callsBurst}
-	if o.Unpaced {
-		pace.PerSecond = 0
-	}
 	return &Provider{
 		name: o.Name, book: o.Book, keys: o.Config, quotes: map[string]quote{},
 		api: providers.API{
-			Transport: providers.NewTransport(pace),
-			Base:      strings.TrimRight(cmp.Or(o.Config.Endpoint, endpoint), "/"),
+			Transport: o.Transport(callsPerSecond, callsBurst),
+			Base:      providers.Endpoint(o.Config.Endpoint, endpoint, ""),
 			Kind:      kindOf,
 		},
 	}, nil

@@ -35,10 +35,8 @@
 package digitalocean
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -69,23 +67,11 @@ const (
 	callsBurst     = 60
 )
 
-// Options is what an adapter is made of.
-type Options struct {
-	// Name is the account's name in the configuration.
-	Name string
-	// Config is the account's own section.
-	Config Config
-	// Book says what things cost where the API does not, and instead of it where both do;
-	// nil says nothing. A droplet's type is the slug of its size, that of an endpoint's GPUs
-	// has inference/ before it; the others are volume, volume-snapshot, droplet-snapshot,
-	// backup, custom-image, reserved-ip and reserved-ipv6 (of one GB), nfs-standard and
-	// nfs-high by a share's tier, or nfs, and nfs-snapshot.
-	Book *prices.Book
-	// Base makes the HTTP calls; nil is a pooled transport.
-	Base http.RoundTripper
-	// Unpaced calls keep to no rate, for tests on a time that is not the real one.
-	Unpaced bool
-}
+// Options is what an adapter is made of. In its Book a droplet's type is the slug of its
+// size, that of an endpoint's GPUs has inference/ before it; the others are volume,
+// volume-snapshot, droplet-snapshot, backup, custom-image, reserved-ip and reserved-ipv6 (of
+// one GB), nfs-standard and nfs-high by a share's tier, or nfs, and nfs-snapshot.
+type Options = providers.Options[Config]
 
 // Provider is one DigitalOcean account.
 type Provider struct {
@@ -115,12 +101,8 @@ func New(o Options) (*Provider, error) {
 	if o.Name == "" || !o.Config.Token.IsSet() {
 		return nil, fmt.Errorf("%w: a DigitalOcean account needs a name and a token", guard.ErrInvalid)
 	}
-	pace := providers.TransportConfig{Next: o.Base, PerSecond: callsPerSecond, Burst: callsBurst}
-	if o.Unpaced {
-		pace.PerSecond = 0
-	}
-	base := strings.TrimSuffix(strings.TrimRight(cmp.Or(o.Config.Endpoint, server), "/"), "/v2")
-	api, err := godo.New(strictly(providers.NewTransport(pace), o.Config.Token), godo.SetBaseURL(base+"/"), godo.SetUserAgent("guard"))
+	base := providers.Endpoint(o.Config.Endpoint, server, "/v2")
+	api, err := godo.New(strictly(o.Transport(callsPerSecond, callsBurst), o.Config.Token), godo.SetBaseURL(base+"/"), godo.SetUserAgent("guard"))
 	if err != nil {
 		return nil, fmt.Errorf("%w: the endpoint is not a URL; write it as https://HOST", guard.ErrInvalid)
 	}

@@ -19,11 +19,8 @@
 package lambda
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"net/http"
-	"strings"
 	"time"
 
 	"guard"
@@ -46,20 +43,9 @@ const (
 // sent.
 const callsPerSecond = 0.9
 
-// Options is what an adapter is made of.
-type Options struct {
-	// Name is the account's name in the configuration.
-	Name string
-	// Config is the account's own section.
-	Config Config
-	// Book says what things cost where the API does not, and instead of it where both do;
-	// nil says nothing. The type of a file system is "file-system".
-	Book *prices.Book
-	// Base makes the HTTP calls; nil is a pooled transport.
-	Base http.RoundTripper
-	// Unpaced calls keep to no rate, for tests on a time that is not the real one.
-	Unpaced bool
-}
+// Options is what an adapter is made of. In its Book the type of a file system is
+// file-system.
+type Options = providers.Options[Config]
 
 // Provider is one Lambda account.
 type Provider struct {
@@ -76,20 +62,14 @@ func New(o Options) (*Provider, error) {
 	if o.Name == "" || !o.Config.APIKey.IsSet() {
 		return nil, fmt.Errorf("%w: a Lambda account needs a name and an api_key", guard.ErrInvalid)
 	}
-	key, pace := o.Config.APIKey, providers.TransportConfig{Next: o.Base, PerSecond: callsPerSecond}
-	if o.Unpaced {
-		pace.PerSecond = 0
-	}
+	key := o.Config.APIKey
 	return &Provider{
 		name: o.Name, book: o.Book, identity: providers.KeyIdentity(Kind, key),
 		api: providers.API{
-			Transport: providers.NewTransport(pace),
-			Base:      strings.TrimSuffix(strings.TrimRight(cmp.Or(o.Config.Endpoint, endpoint), "/"), "/api/v1"),
+			Transport: o.Transport(callsPerSecond, 1),
+			Base:      providers.Endpoint(o.Config.Endpoint, endpoint, "/api/v1"),
 			Kind:      kindOf,
-			Sign: func(r *http.Request) error {
-				r.Header.Set("Authorization", "Bearer "+key.Reveal())
-				return nil
-			},
+			Sign:      providers.Bearer(key),
 		},
 	}, nil
 }

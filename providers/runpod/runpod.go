@@ -24,7 +24,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -51,21 +50,9 @@ const (
 	callsBurst     = 20
 )
 
-// Options is what an adapter is made of.
-type Options struct {
-	// Name is the account's name in the configuration.
-	Name string
-	// Config is the account's own section.
-	Config Config
-	// Book says what things cost where the API does not, and instead of it where both do;
-	// nil says nothing. A pod's type is its GPU's ID, the one of a network volume is
-	// network-volume-high-performance or network-volume-standard.
-	Book *prices.Book
-	// Base makes the HTTP calls; nil is a pooled transport.
-	Base http.RoundTripper
-	// Unpaced calls keep to no rate, for tests on a time that is not the real one.
-	Unpaced bool
-}
+// Options is what an adapter is made of. In its Book a pod's type is its GPU's ID, the one of
+// a network volume is network-volume-high-performance or network-volume-standard.
+type Options = providers.Options[Config]
 
 // Provider is one RunPod account. What it remembers may all be lost: it costs calls.
 type Provider struct {
@@ -94,15 +81,12 @@ func New(o Options) (*Provider, error) {
 	if o.Name == "" || !o.Config.APIKey.IsSet() {
 		return nil, fmt.Errorf("%w: a RunPod account needs a name and an api_key", guard.ErrInvalid)
 	}
-	key, pace := o.Config.APIKey, providers.TransportConfig{Next: o.Base, PerSecond: callsPerSecond, Burst: callsBurst}
-	if o.Unpaced {
-		pace.PerSecond = 0
-	}
+	key := o.Config.APIKey
 	return &Provider{
 		name: o.Name, book: o.Book, identity: providers.KeyIdentity(Kind, key), crews: map[string]crew{},
 		api: providers.API{
-			Transport: providers.NewTransport(pace),
-			Base:      strings.TrimSuffix(strings.TrimRight(cmp.Or(o.Config.Endpoint, endpoint), "/"), "/v2"),
+			Transport: o.Transport(callsPerSecond, callsBurst),
+			Base:      providers.Endpoint(o.Config.Endpoint, endpoint, "/v2"),
 			Kind:      kindOf,
 			Sign: func(r *http.Request) error {
 				r.Header.Set("Authorization", "Bearer "+key.Reveal())

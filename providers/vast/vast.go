@@ -21,10 +21,8 @@
 package vast
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -49,20 +47,9 @@ const (
 // limits; description, the examples of 429 name up to 5.5 seconds).
 const callsPerSecond = 0.5
 
-// Options is what an adapter is made of.
-type Options struct {
-	// Name is the account's name in the configuration.
-	Name string
-	// Config is the account's own section.
-	Config Config
-	// Book says what things cost instead of the API; nil says nothing. An instance's type
-	// is the name of its GPU, the one of a volume is volume.
-	Book *prices.Book
-	// Base makes the HTTP calls; nil is a pooled transport.
-	Base http.RoundTripper
-	// Unpaced calls keep to no rate, for tests on a time that is not the real one.
-	Unpaced bool
-}
+// Options is what an adapter is made of. In its Book an instance's type is the name of its
+// GPU, the one of a volume is volume.
+type Options = providers.Options[Config]
 
 // Provider is one Vast account. What it remembers may all be lost: it costs calls.
 type Provider struct {
@@ -85,20 +72,13 @@ func New(o Options) (*Provider, error) {
 	if o.Name == "" || !o.Config.APIKey.IsSet() {
 		return nil, fmt.Errorf("%w: a Vast account needs a name and an api_key", guard.ErrInvalid)
 	}
-	key, pace := o.Config.APIKey, providers.TransportConfig{Next: o.Base, PerSecond: callsPerSecond}
-	if o.Unpaced {
-		pace.PerSecond = 0
-	}
 	return &Provider{
 		name: o.Name, book: o.Book,
 		api: providers.API{
-			Transport: providers.NewTransport(pace),
-			Base:      strings.TrimSuffix(strings.TrimRight(cmp.Or(o.Config.Endpoint, endpoint), "/"), "/api"),
+			Transport: o.Transport(callsPerSecond, 1),
+			Base:      providers.Endpoint(o.Config.Endpoint, endpoint, "/api"),
 			Kind:      kindOf,
-			Sign: func(r *http.Request) error {
-				r.Header.Set("Authorization", "Bearer "+key.Reveal())
-				return nil
-			},
+			Sign:      providers.Bearer(o.Config.APIKey),
 		},
 	}, nil
 }
