@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"sync"
@@ -35,7 +36,7 @@ type promise struct {
 	could   []claim // what the lease may say
 	none    bool    // there may be no lease
 	ordered bool    // a person may have ordered its release
-	late    []order // kept beside the socket, and carried out whenever guardd comes to it
+	late    []order // kept by the CLI, and carried out with any later command of it
 }
 
 // possible is what the lease may say, with what was kept carried out or not.
@@ -127,13 +128,28 @@ func (l *load) pause(d time.Duration) bool {
 	}
 }
 
-// stop ends the work; everybody looks what became of what they asked last.
+// stop ends the work. What was kept is handed over, and everybody looks what became of what
+// they asked last: from then on it is certain what is due.
 func (l *load) stop() {
+	l.t.Helper()
 	close(l.over)
 	l.workers.Wait()
+	l.guard.until("nothing that was kept waits", func() bool {
+		if _, code := l.guard.try("spool", "--deliver"); code != 0 {
+			return false
+		}
+		waiting, err := filepath.Glob(filepath.Join(l.guard.dir, "guard", "spool", "*"+wire.SpoolWaiting))
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		return len(waiting) == 0
+	})
 	for id, p := range l.promises {
-		if len(p.could) > 1 || p.none {
-			l.resolve(id)
+		if len(p.could) > 1 || p.none || len(p.late) > 0 {
+			l.guard.until("it is known what became of "+id, func() bool { return l.resolve(id) })
+			l.mu.Lock()
+			p.late = nil
+			l.mu.Unlock()
 		}
 	}
 }
@@ -429,8 +445,7 @@ func (l *load) intended(v *store.View) error {
 	return errors.Join(errs...)
 }
 
-// due reports whether a box must be ended; false, too, where it must not be, and where what
-// was kept may have put it off.
+// due reports whether a box must be ended; false, too, where it must not be.
 func (p *promise) due(at time.Time) bool {
-	return p.ordered || len(p.could) == 1 && !slices.ContainsFunc(p.possible(), func(c claim) bool { return at.Before(c.until) })
+	return p.ordered || len(p.could) == 1 && !at.Before(p.could[0].until)
 }
