@@ -163,8 +163,6 @@ func TestNoSecretInErrors(t *testing.T) {
 		fmt.Fprintf(w, `{"ok":false,"error":%q,"errors":[{"x":%q}]}`, r.PostForm.Get("token"), r.PostForm.Get("token"))
 	}))
 	defer echo.Close()
-	closed := httptest.NewServer(far)
-	closed.Close()
 
 	for _, tt := range []struct {
 		name, endpoint string
@@ -174,7 +172,7 @@ func TestNoSecretInErrors(t *testing.T) {
 	}{
 		{name: "works", endpoint: live.URL + "/api"},
 		{name: "breaks", endpoint: live.URL, fault: notifytest.Fault{Stored: true, TimesOut: true, Times: 1}, want: guard.ErrUncertain},
-		{name: "refused", endpoint: closed.URL, want: guard.ErrUnavailable},
+		{name: "refused", endpoint: "http://127.0.0.1:1", want: guard.ErrUnavailable},
 		{name: "redirect", endpoint: redirect.URL, want: guard.ErrNotFound},
 		{name: "echo", endpoint: echo.URL, want: guard.ErrUncertain},
 		{name: "no such name", endpoint: "http://slack.invalid", want: guard.ErrUnavailable, rt: roundTrip(func(r *http.Request) (*http.Response, error) {

@@ -73,7 +73,7 @@ type Socket struct {
 	log    *slog.Logger
 	slots  chan struct{}
 
-	first, most, silence time.Duration // firstWait, mostWait, mostSilence
+	first, most, silence, overlap, patience time.Duration // firstWait, mostWait, mostSilence, overlapping, formPatience
 
 	mu    sync.Mutex
 	seen  map[string]bool
@@ -100,7 +100,7 @@ func NewSocket(c SocketConfig) (*Socket, error) {
 		return nil, fmt.Errorf("%w: slack: buttons want both tokens, notify.slack.token and notify.slack.app_token", guard.ErrInvalid)
 	}
 	s := &Socket{rim: newRim(c.Transport), lang: c.Lang, log: c.Log, slots: make(chan struct{}, atOnce),
-		first: firstWait, most: mostWait, silence: mostSilence, seen: map[string]bool{}}
+		first: firstWait, most: mostWait, silence: mostSilence, overlap: overlapping, patience: formPatience, seen: map[string]bool{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

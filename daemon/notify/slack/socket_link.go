@@ -132,7 +132,7 @@ func (l *link) serve(ctx context.Context, s *Socket, links *sync.WaitGroup, hand
 			}
 			leaving = true
 			l.leave(why)
-			_ = l.conn.SetReadDeadline(time.Now().Add(overlapping))
+			_ = l.conn.SetReadDeadline(time.Now().Add(s.overlap))
 		default:
 			s.take(ctx, links, l.ack, e, handle)
 		}
@@ -193,7 +193,7 @@ func (s *Socket) take(ctx context.Context, links *sync.WaitGroup, ack acker, e e
 		defer cancel()
 		stop := context.AfterFunc(ctx, func() { time.AfterFunc(stopPatience, cancel) })
 		defer stop()
-		s.deal(ours, g, func(payload any) { s.acked(ack, e.ID, payload) }, handle, formPatience)
+		s.deal(ours, g, func(payload any) { s.acked(ack, e.ID, payload) }, handle, s.patience)
 	})
 }
 

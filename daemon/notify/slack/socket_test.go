@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -60,6 +61,7 @@ func newRig(t *testing.T, answer func(context.Context, wire.Click) wire.ClickAns
 		t.Fatal(err)
 	}
 	r.socket.first, r.socket.most = 5*time.Millisecond, 20*time.Millisecond
+	r.socket.overlap, r.socket.patience = time.Hour, time.Hour // a slow machine is not what is tested
 	t.Cleanup(func() {
 		r.stop()
 		if bad := r.fake.Wrong(); len(bad) > 0 {
@@ -98,11 +100,20 @@ func (r *rig) run() {
 // until waits for something that comes to be.
 func (r *rig) until(what string, ok func() bool) {
 	r.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
 			r.Fatalf("there is no %s; state %+v\n%s", what, r.socket.State(), r.log.String())
 		}
 	}
+}
+
+// gate holds handlers up until it lets them go, also where the test has failed before: a
+// stop waits for them.
+func gate() (held <-chan struct{}, let func()) {
+	c := make(chan struct{})
+	return c, sync.OnceFunc(func() { close(c) })
 }
 
 func (r *rig) seen() []wire.Click {
@@ -126,7 +137,8 @@ func (r *rig) send(envelope []byte) {
 // A click is acknowledged before anything is done, carried out once however often Slack
 // sends it, and answered to whoever clicked.
 func TestSocketClick(t *testing.T) {
-	release := make(chan struct{})
+	release, let := gate()
+	defer let()
 	r := newRig(t, func(context.Context, wire.Click) wire.ClickAnswer {
 		<-release
 		return wire.ClickAnswer{Done: true, Text: "extended <!channel> @here", Lines: []string{"to `noon` & on"}, Aligned: true}
@@ -140,8 +152,9 @@ func TestSocketClick(t *testing.T) {
 	}
 	r.send(e)
 	r.until("second acknowledgement", func() bool { return len(r.fake.Acks()) == 2 })
-	close(release)
-	r.until("answer", func() bool { return len(r.fake.Answers()) == 1 })
+	let()
+	r.until("answer", func() bool { return len(r.fake.Answers()) > 0 })
+	r.stop() // all that was begun is over
 	want := wire.Click{Channel: "slack", User: "U1", Message: "slack|m|1", Offer: "extend", Key: "k1", Nth: 2}
 	if got := r.seen(); len(got) != 1 || fmt.Sprint(got[0]) != fmt.Sprint(want) {
 		t.Errorf("%+v", got)
@@ -195,9 +208,7 @@ func TestReconnects(t *testing.T) {
 		t.Fatal("nothing is connected")
 	}
 	r.until("acknowledgements", func() bool { return len(r.fake.Acks()) == 3 })
-	if n := len(r.seen()); n != 1 {
-		t.Errorf("%d clicks", n)
-	}
+	r.until("click", func() bool { return len(r.seen()) > 0 })
 	if others := r.socket.State().Others; others != 0 {
 		t.Errorf("our own old connections count as %d ghosts", others)
 	}
@@ -205,13 +216,19 @@ func TestReconnects(t *testing.T) {
 	r.until("connection after a break", func() bool { now, opened := r.fake.Open(); return now == 1 && opened == 4 })
 	r.until("greeting", func() bool { return r.socket.State().Connected && r.socket.State().Error == "" })
 	r.send(r.press("U1", "m", "k2"))
-	r.until("click after a break", func() bool { return len(r.seen()) == 2 })
+	r.until("acknowledgement after a break", func() bool { return len(r.fake.Acks()) == 4 })
+	r.stop() // a click is worked on after it is acknowledged
+	if got := r.seen(); len(got) != 2 || got[0].Key != "k" || got[1].Key != "k2" {
+		t.Errorf("%+v", got)
+	}
 }
 
 // A connection that breaks while a click is worked on: the click is finished, answered,
 // and not done again when Slack sends it anew.
 func TestBreaksInMidClick(t *testing.T) {
-	begun, release := make(chan struct{}), make(chan struct{})
+	begun := make(chan struct{})
+	release, let := gate()
+	defer let()
 	r := newRig(t, func(context.Context, wire.Click) wire.ClickAnswer {
 		close(begun) // a second time panics
 		<-release
@@ -225,11 +242,11 @@ func TestBreaksInMidClick(t *testing.T) {
 	r.until("new connection", func() bool { now, _ := r.fake.Open(); return now == 1 })
 	r.send(e)
 	r.until("acknowledgement of what was sent anew", func() bool {
-		acks := r.fake.Acks()
-		return len(acks) > 0 && acks[len(acks)-1].Link == 1
+		return slices.ContainsFunc(r.fake.Acks(), func(a notifytest.Ack) bool { return a.Link == 1 })
 	})
-	close(release)
-	r.until("answer", func() bool { return len(r.fake.Answers()) == 1 })
+	let()
+	r.until("answer", func() bool { return len(r.fake.Answers()) > 0 })
+	r.stop()
 	if n := len(r.seen()); n != 1 {
 		t.Errorf("%d clicks", n)
 	}
@@ -237,7 +254,9 @@ func TestBreaksInMidClick(t *testing.T) {
 
 // A stop waits for what was begun.
 func TestStopFinishes(t *testing.T) {
-	begun, release := make(chan struct{}), make(chan struct{})
+	begun := make(chan struct{})
+	release, let := gate()
+	defer let()
 	r := newRig(t, func(ctx context.Context, _ wire.Click) wire.ClickAnswer {
 		close(begun)
 		<-release
@@ -252,7 +271,7 @@ func TestStopFinishes(t *testing.T) {
 	stopped := make(chan struct{})
 	go func() { r.stop(); close(stopped) }()
 	r.until("end of the connection", func() bool { now, _ := r.fake.Open(); return now == 0 })
-	close(release)
+	let()
 	<-stopped
 	if a := r.fake.Answers(); len(a) != 1 || !strings.HasPrefix(a[0].Text, "done") {
 		t.Errorf("%+v", a)
@@ -350,10 +369,11 @@ func TestSocketForm(t *testing.T) {
 
 // A form that takes long is answered within Slack's three seconds, and again when it is done.
 func TestSlowForm(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for as long as Slack does")
+	if slack := 3 * time.Second; formPatience > slack*2/3 {
+		t.Errorf("an answer begun after %s is not there after %s", formPatience, slack)
 	}
-	release := make(chan struct{})
+	release, let := gate()
+	defer let()
 	r := newRig(t, func(_ context.Context, c wire.Click) wire.ClickAnswer {
 		if c.Form == nil {
 			return wire.ClickAnswer{Text: "x", Ask: form()}
@@ -361,16 +381,13 @@ func TestSlowForm(t *testing.T) {
 		<-release
 		return wire.ClickAnswer{Text: "not registered", Wrong: map[string]string{"ttl": "too long"}}
 	})
+	r.socket.patience = 10 * time.Millisecond
 	r.run()
 	r.send(r.press("U1", "m", "k"))
 	r.until("form", func() bool { return len(r.fake.Views()) == 1 })
-	sent := time.Now()
 	r.send(r.fake.Submitted("U1", r.fake.Views()[0], nil))
-	r.until("acknowledgement", func() bool { return len(r.fake.Acks()) == 2 })
-	if took := r.fake.Acks()[1].At.Sub(sent); took > 3*time.Second {
-		t.Errorf("it took %s", took)
-	}
-	close(release)
+	r.until("acknowledgement before it is done", func() bool { return len(r.fake.Acks()) == 2 })
+	let()
 	r.until("result", func() bool { return len(r.fake.Views()) == 2 })
 	if text := r.fake.Views()[1].Text; !strings.Contains(text, "not registered") || !strings.Contains(text, "ttl: too long") {
 		t.Errorf("%q", text)

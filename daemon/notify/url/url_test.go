@@ -295,8 +295,6 @@ func TestNoSecretInErrors(t *testing.T) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the message was sent elsewhere") }))
 	defer elsewhere.Close()
-	closed := httptest.NewServer(http.NotFoundHandler())
-	closed.Close()
 	for name, answer := range map[string]http.HandlerFunc{
 		"redirect": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL+"/"+canary, http.StatusTemporaryRedirect)
@@ -315,7 +313,7 @@ func TestNoSecretInErrors(t *testing.T) {
 		host := strings.TrimPrefix(live.URL, "http://")
 		for service, address := range map[string]string{
 			"wecom": "wecom+http://" + host + "/send?key=" + canary, "telegram": "telegram+http://" + host + "/bot1:" + canary + "?chat_id=1",
-			"generic": "generic+http://u:" + canary + "@" + host + "/" + canary, "closed": "ntfy+http://" + canary + "@" + strings.TrimPrefix(closed.URL, "http://") + "/" + canary,
+			"generic": "generic+http://u:" + canary + "@" + host + "/" + canary, "closed": "ntfy+http://" + canary + "@127.0.0.1:1/" + canary,
 		} {
 			c, err := New(Config{Name: service, URL: guard.NewSecret(address)})
 			if err != nil {
