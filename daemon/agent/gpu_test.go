@@ -33,7 +33,7 @@ func TestReadings(t *testing.T) {
 		told string
 	}{
 		{"nvidia-smi that goes on", func(p string) func(context.Context, func(guard.Sample), func(string)) { return nvidia{p}.Run },
-			`case "$1" in --query-gpu*) for i in 1 2; do echo "0, 37, 100, 81559, 123.50, 700.00, Disabled"; done; sleep 100 ;; *) exit 1 ;; esac`, readEvery, ""},
+			`case "$1" in --query-gpu*) for i in 1 2; do echo "0, 37, 100, 81559, 123.50, 700.00, Disabled"; done; exec sleep 100 ;; *) exit 1 ;; esac`, readEvery, ""},
 		{"nvidia-smi one by one", func(p string) func(context.Context, func(guard.Sample), func(string)) { return nvidia{p}.oneByOne },
 			`echo '<nvidia_smi_log><attached_gpus>1</attached_gpus><gpu id="0"><fb_memory_usage><total>100 MiB</total><used>1 MiB</used></fb_memory_usage><utilization><gpu_util>3 %</gpu_util></utilization></gpu></nvidia_smi_log>'`, pollEvery, ""},
 		{"rocm-smi", func(p string) func(context.Context, func(guard.Sample), func(string)) { return amd{p}.Run },
@@ -44,12 +44,15 @@ func TestReadings(t *testing.T) {
 			`echo 'ERROR: no driver'; exit 2`, 0, "rocm-smi: ERROR: no driver"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			// Before any other is started: a process that begins while this file is written
+			// has it open for a moment, and nobody can run it then.
+			program := program(t, c.line)
 			t.Parallel()
-			ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer stop()
 			var got guard.Sample
 			told := ""
-			c.gpus(program(t, c.line))(ctx, func(s guard.Sample) {
+			c.gpus(program)(ctx, func(s guard.Sample) {
 				if s.GPUs != nil {
 					got = s
 					stop()
