@@ -71,6 +71,8 @@ func (x *plugin) dial() (conn, error) {
 
 type inProcess struct{ net.Conn }
 
+func (inProcess) unread() bool { return false }
+
 func (c inProcess) end() (string, bool) {
 	c.Close()
 	return "exit status 1", false

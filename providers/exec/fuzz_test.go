@@ -40,6 +40,8 @@ func (e *echo) Read(b []byte) (int, error) {
 
 func (*echo) SetDeadline(time.Time) error { return nil }
 
+func (*echo) unread() bool { return false }
+
 func (*echo) end() (string, bool) { return "exit status 0", false }
 
 // FuzzReplies: whatever a program answers, nothing is told that guard could count with and

@@ -17,6 +17,8 @@ import (
 type conn interface {
 	io.ReadWriter
 	SetDeadline(t time.Time) error
+	// unread is true where the kernel tells that there is something to read.
+	unread() bool
 	// end ends the program and whatever it has started, and says in our words how it ended,
 	// and whether it had ended by itself.
 	end() (how string, itself bool)
@@ -33,7 +35,7 @@ type process struct {
 
 // lastWords is how long the rest of a standard error is waited for: a program that went its
 // own way may hold it open.
-const lastWords = 100 * time.Millisecond
+const lastWords = time.Second
 
 // start runs a program in its own group, with an environment of its own and from the root
 // folder. The error is in our words.

@@ -162,12 +162,16 @@ func (t *talk) exchange(ctx context.Context, timeout time.Duration, call string,
 	return nil, f
 }
 
-// glance is how long it is looked for what was printed too early. What is there is seen at once.
+// glance is how long it is looked for what was printed too early, where the kernel does not
+// tell what there is.
 const glance = 100 * time.Microsecond
 
 // early reports whether the program has printed what nobody asked for: it would be taken for
 // the answer to the next request.
 func (t *talk) early() bool {
+	if t.unread() {
+		return true
+	}
 	if t.SetDeadline(time.Now().Add(glance)) != nil {
 		return false // it has ended, which the write tells
 	}
