@@ -1,6 +1,7 @@
 package ssh
 
 import (
+	"bufio"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -106,6 +107,18 @@ func start(t *testing.T) *box {
 		t.Fatal(err)
 	}
 	b.smi(t, b.works(t))
+	for range 5 { // another process may have taken the port meanwhile
+		if b.serve(t, sshd) {
+			return b
+		}
+	}
+	t.Fatal("sshd does not listen")
+	return nil
+}
+
+// serve runs sshd on a port that is free. It is false where it ended before it listened.
+func (b *box) serve(t *testing.T, sshd string) bool {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -123,14 +136,27 @@ PasswordAuthentication no
 PermitRootLogin prohibit-password
 SetEnv PATH=%s:/usr/bin:/bin
 `, b.addr, filepath.Join(b.folder, "host"), filepath.Join(b.folder, "authorized"), filepath.Join(b.folder, "bin")), 0o600)
-	var log strings.Builder
 	cmd := exec.Command(sshd, "-D", "-e", "-f", filepath.Join(b.folder, "config"))
-	cmd.Stderr = &log
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	var log strings.Builder
+	up, ended := make(chan bool, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for lines := bufio.NewScanner(said); lines.Scan(); {
+			fmt.Fprintln(&log, lines.Text())
+			if strings.HasPrefix(lines.Text(), "Server listening on ") {
+				up <- true
+			}
+		}
+		_ = cmd.Wait()
+		close(up)
+	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		<-ended
@@ -138,16 +164,7 @@ SetEnv PATH=%s:/usr/bin:/bin
 			t.Logf("sshd says:\n%s", log.String())
 		}
 	})
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		conn, err := net.Dial("tcp", b.addr)
-		if err == nil {
-			conn.Close()
-			return b
-		}
-		if time.Now().After(end) {
-			t.Fatalf("sshd does not listen: %v", err)
-		}
-	}
+	return <-up
 }
 
 // config reaches the box; its key is known.
