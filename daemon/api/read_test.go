@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os/user"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -333,7 +332,8 @@ func TestCaller(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	sock := filepath.Join(t.TempDir(), "s")
+	t.Chdir(t.TempDir())
+	const sock = "guard.sock" // relative: where temporary folders are may be too far for a socket's path
 	l, err := net.Listen("unix", sock)
 	if err != nil {
 		t.Fatal(err)
