@@ -7,11 +7,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -19,7 +21,7 @@ import (
 )
 
 // patience is how long a server may take to be ready.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // Target is an exporter that the server reads every second.
 type Target struct {
@@ -48,6 +50,20 @@ func Start(t *testing.T, history string, targets ...Target) (url string) {
 		config += fmt.Sprintf("  - job_name: job%d\n    scrape_interval: 1s\n    metrics_path: %q\n    static_configs: [{targets: [%q], labels: {instance: %q}}]\n",
 			i, x.Path, x.Addr, x.Instance)
 	}
+	file := write(t, filepath.Join(dir, "prometheus.yml"), config)
+	for range 5 { // another process may take the port first
+		if url := serve(t, data, file); url != "" {
+			return url
+		}
+	}
+	t.Fatal("prometheus ended")
+	return ""
+}
+
+// serve runs a server on a port that is free, and returns its URL once it is ready; "" where
+// it ended before.
+func serve(t *testing.T, data, config string) (url string) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +72,7 @@ func Start(t *testing.T, history string, targets ...Target) (url string) {
 	l.Close()
 	said := &log{}
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "prometheus", "--storage.tsdb.path="+data, "--web.listen-address="+addr,
-		"--config.file="+write(t, filepath.Join(dir, "prometheus.yml"), config))
+		"--config.file="+config)
 	cmd.Stdout, cmd.Stderr = said, said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
@@ -71,7 +87,9 @@ func Start(t *testing.T, history string, targets ...Target) (url string) {
 			t.Logf("prometheus said:\n%s", said)
 		}
 	})
-	ready(t, "http://"+addr, over)
+	if !ready(t, "http://"+addr, data, over) {
+		return ""
+	}
 	return "http://" + addr
 }
 
@@ -91,30 +109,42 @@ func write(t *testing.T, path, text string) string {
 	return path
 }
 
-func ready(t *testing.T, url string, over <-chan struct{}) {
+// ready waits for the server that has its data there; it is false where that ended.
+func ready(t *testing.T, url, data string, over <-chan struct{}) bool {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		select {
 		case <-over:
-			t.Fatal("prometheus ended")
+			return false
 		case <-tick.C:
 		}
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/-/ready", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			continue
-		}
-		resp.Body.Close()
-		if resp.StatusCode == http.StatusOK {
-			return
+		if _, ok := get(t, url+"/-/ready"); ok {
+			flags, _ := get(t, url+"/api/v1/status/flags")
+			if strings.Contains(flags, data) { // else it is another's
+				return true
+			}
 		}
 	}
 	t.Fatalf("prometheus is not ready after %s", patience)
+	return false
+}
+
+// get reads a page; ok is its status 200.
+func get(t *testing.T, url string) (text string, ok bool) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := (&http.Client{Timeout: 5 * time.Second}).Do(req)
+	if err != nil {
+		return "", false
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	return string(b), err == nil && resp.StatusCode == http.StatusOK
 }
 
 // log keeps what a process says.
