@@ -35,7 +35,7 @@ func (f Facts) grace(r Rules) time.Duration {
 // due is when a limit really acts: after a hold and a veto and, where guard is the
 // one to act, after fresh notice, and for expiry after the notice that was too late
 // to be one. A cap waits for fresh notice only (law 9), and a ceiling heeds neither
-// hold nor veto (law 10).
+// hold nor veto (law 10); it gives notice of what was beyond it when guard adopted it.
 func (f Facts) due(r Rules, l limit, acts bool) time.Time {
 	due, grace := l.due, f.grace(r)
 	hard := l.cause == guard.CauseCeiling
@@ -54,6 +54,10 @@ func (f Facts) due(r Rules, l limit, acts bool) time.Time {
 		if !due.After(noticed) {
 			due = noticed.Add(grace)
 		}
+	}
+	if began := f.Lease.RegisteredAt; hard && f.Lease.Adopted && !l.due.After(began) {
+		// Nobody set it for what guard found beyond a ceiling and registered by itself.
+		due = later(due, began.Add(max(grace, freshNotice)))
 	}
 	fresh := f.Account.FreshFrom
 	if fresh.IsZero() || !hard && f.Lease.UpdatedBy != "guard" && !f.Lease.UpdatedAt.Before(fresh) {

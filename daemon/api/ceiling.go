@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"guard"
+	"guard/policy/spend"
 )
 
 // underCeilings refuses a change that would take a lease past a ceiling, and says
@@ -45,6 +46,20 @@ func (s *server) underCeilings(c *scene, verb string, l guard.Lease, old *guard.
 	case ok:
 		if n, err := l.Budget.Cmp(most); err != nil || n > 0 {
 			return faultf(guard.ErrRefused, "cannot %s %s up to %s: the ceiling is %s, which is the most that is possible", verb, name, l.Budget, most)
+		}
+	}
+	return nil
+}
+
+// unreached refuses to register what has cost as much as an admin allows already, or all
+// but: it would be released at once.
+func (s *server) unreached(c *scene, l guard.Lease) error {
+	family := s.metered(c.book, c.observed, l, c.acct, c.at)
+	for _, most := range s.Rules().Ceilings.Budget {
+		if d, ok := spend.Landing(segments(family, l.ID), most, c.lead, c.at.Wall); ok && !d.Due.After(c.at.Wall) {
+			spent := spentBy(family, l.ID, c.at.Wall).In(most.Currency())
+			return faultf(guard.ErrRefused, "cannot register %s: the ceiling of %s is reached, and it would be released at once: it has cost %s since the provider's start", l.Resource, most, readable(spent)).
+				hinted("Release it (guard release %s), or leave more to an admin: ceilings.budget in guardd's configuration.", l.Resource)
 		}
 	}
 	return nil

@@ -92,6 +92,21 @@ func TestCeilingOfMoney(t *testing.T) {
 	b.bad("ana", http.MethodPost, "/register", wire.RegisterRequest{ID: "lab/i-2", TTL: "1h"}, 403, "refused", "CNY", "no ceiling in that currency")
 }
 
+// TestCeilingOfMoneyIsReached: what has cost as much already is not registered, for it
+// would be released within moments. What is registered may be said anew.
+func TestCeilingOfMoneyIsReached(t *testing.T) {
+	b := newBench(t)
+	b.rules.Ceilings.Budget = []guard.Money{money(t, "39CNY"), money(t, "5USD")}
+	b.bad("ana", http.MethodPost, "/register", wire.RegisterRequest{ID: "lab/i-1", TTL: "1h"}, 403, "refused", "ceiling of 39.00 CNY is reached", "it has cost 40.00 CNY", "ceilings.budget")
+	b.rules.Ceilings.Budget[0] = money(t, "41CNY") // the call would be due by now
+	b.bad("ana", http.MethodPost, "/register", wire.RegisterRequest{ID: "lab/i-1", TTL: "1h"}, 403, "refused", "ceiling of 41.00 CNY is reached")
+	b.rules.Ceilings.Budget[0] = money(t, "100CNY")
+	b.register("ana", wire.RegisterRequest{ID: "lab/i-1", TTL: "1h"})
+	b.bad("root", http.MethodPost, "/register", wire.RegisterRequest{ID: "lab/i-1", Owner: "ana", Price: "700CNY/h"}, 403, "refused", "ceiling of 100.00 CNY is reached")
+	b.pass(30 * time.Minute)
+	b.register("ana", wire.RegisterRequest{ID: "lab/i-1", Purpose: "still said"})
+}
+
 // TestExtendNamesTheRightCurrency: what it proposes is not refused afterwards.
 func TestExtendNamesTheRightCurrency(t *testing.T) {
 	b := newBench(t)

@@ -50,6 +50,10 @@ func (s *server) judge(c *scene, w *wish, l guard.Lease) ([]string, error) {
 	f := s.facts(c.book, c.observed, &l, c.acct, c.at)
 	if p := f.Protection(s.Rules()); p.On {
 		warnings = append(warnings, "guard will not touch it at its limits: "+p.Why)
+	} else if old := claimed(c.lease); old == nil || l.ID != old.ID || w.price.Known() {
+		if err := s.unreached(c, l); err != nil {
+			return nil, err
+		}
 	}
 	lock := map[guard.Action]guard.Tri{guard.ActRelease: w.lock.Release, guard.ActStop: w.lock.Stop}[l.OnLimit]
 	if lock == guard.Yes && !(l.AllowUnprotect && s.Rules().Limits.ForcedUnprotect) {
