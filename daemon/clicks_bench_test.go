@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,7 +47,7 @@ func BenchmarkClick(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer ledger.Close()
-	c, err := configs.Load([]byte(enforce+people), "guard.yaml", &configs.Decoders{Providers: map[string]configs.SectionDecoder{"fake": configs.SectionOf(struct{}{})}}, os.LookupEnv)
+	c, err := load(enforce + people)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 const people = `
-notify: {slack: {token: {env: HOME}, app_token: {env: HOME}, channel: "#gpu-cost", users: [{id: U1, name: ana}], admins: [{id: U2, name: bo}]}}
+notify: {slack: {token: {env: SLACK_BOT_TOKEN}, app_token: {env: SLACK_APP_TOKEN}, channel: "#gpu-cost", users: [{id: U1, name: ana}], admins: [{id: U2, name: bo}]}}
 `
 
 // clickable begins a story in which ana has a box for two hours, and returns the message

@@ -12,8 +12,15 @@ import (
 	"guard"
 )
 
+// socketPath is one in an empty working directory, for the whole path of that may be too
+// long for a socket's.
+func socketPath(t *testing.T) string {
+	t.Chdir(t.TempDir())
+	return "guard.sock"
+}
+
 func TestListenUnix(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "guard.sock")
+	path := socketPath(t)
 	l, err := ListenUnix(t.Context(), path, "")
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +53,7 @@ func TestListenUnix(t *testing.T) {
 	if b, _ := os.ReadFile(path); string(b) != "precious" {
 		t.Error("the file was touched")
 	}
-	if _, err := ListenUnix(t.Context(), filepath.Join(t.TempDir(), "no", "x.sock"), ""); !errors.Is(err, guard.ErrInvalid) {
+	if _, err := ListenUnix(t.Context(), filepath.Join("no", "x.sock"), ""); !errors.Is(err, guard.ErrInvalid) {
 		t.Errorf("a missing directory: %v", err)
 	}
 	if _, err := ListenUnix(t.Context(), "/tmp/"+strings.Repeat("x", 120), ""); !errors.Is(err, guard.ErrInvalid) {
@@ -60,7 +67,7 @@ func TestListenUnixGroup(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	path := filepath.Join(t.TempDir(), "guard.sock")
+	path := socketPath(t)
 	l, err := ListenUnix(t.Context(), path, mine.Name)
 	if err != nil {
 		t.Fatal(err)

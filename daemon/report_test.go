@@ -25,8 +25,6 @@ notify:
 
 func reports(t *testing.T, s fake.Script) *world {
 	t.Helper()
-	t.Setenv("GUARD_HEARTBEAT_URL", "https://watcher.example/ping/secret")
-	t.Setenv("SLACK_BOT_TOKEN", "xoxb-test")
 	return newWorld(t, reporting, s)
 }
 

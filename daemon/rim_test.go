@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -65,9 +64,7 @@ func TestRim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all rims
 		config := strings.Replace(enforce+people, "{slack: {", "{slack: {language: en, ", 1)
-		load := func() (*configs.Config, error) {
-			return configs.Load([]byte(config), "guard.yaml", &configs.Decoders{Providers: map[string]configs.SectionDecoder{"fake": configs.SectionOf(struct{}{})}}, os.LookupEnv)
-		}
+		read := func() (*configs.Config, error) { return load(config) }
 		cloud, err := fake.NewCloud(lab(gpu("i-1", "1")))
 		if err != nil {
 			t.Fatal(err)
@@ -78,11 +75,11 @@ func TestRim(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := load()
+		c, err := read()
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := daemon.New(t.Context(), daemon.Options{Ledger: ledger, Config: c, Load: load, Boot: "boot", Now: now, Wait: daemon.Wait, Log: slog.New(slog.DiscardHandler),
+		d, err := daemon.New(t.Context(), daemon.Options{Ledger: ledger, Config: c, Load: read, Boot: "boot", Now: now, Wait: daemon.Wait, Log: slog.New(slog.DiscardHandler),
 			Factories: map[string]daemon.Factory{"fake": func(context.Context, configs.Account) (providers.Provider, error) { return cloud.Provider(), nil }},
 			Channels:  func(*configs.Config) ([]notify.Channel, error) { return []notify.Channel{&channel{}}, nil },
 			Clicks: func(c *configs.Config) (daemon.Clicks, error) {
@@ -122,7 +119,7 @@ func TestRim(t *testing.T) {
 		}
 		reload("users: [{id: U1, name: ana}]", "users: []")
 		reload("language: en", "language: zh")
-		reload("app_token: {env: HOME}, ", "")
+		reload("app_token: {env: SLACK_APP_TOKEN}, ", "")
 		cancel()
 		<-done
 		if got := all.said(); got != "1 on, 1 off (false), 2 on, 2 off (false)" || all.made != 2 {

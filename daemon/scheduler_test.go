@@ -219,25 +219,28 @@ func TestSchedulerReplaceDropsAndRefusesTwins(t *testing.T) {
 
 // Real waits are bounded, so that a suspended machine is noticed soon after.
 func TestSchedulerWaitIsBounded(t *testing.T) {
-	s := NewScheduler(quiet, asTold)
-	var ran []string
-	if err := s.Replace(t.Context(), []Loop{every("rare", 24*time.Hour, &ran)}, zero); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var waits []time.Duration
-	var passed atomic.Int64
-	now := func() guard.Instant { return zero.Add(time.Duration(passed.Load())) }
-	s.Run(ctx, now, func(_ context.Context, d time.Duration, _ <-chan struct{}) {
-		waits = append(waits, d)
-		passed.Add(int64(d))
-		if len(waits) == 4 {
-			cancel()
+	synctest.Test(t, func(t *testing.T) {
+		s := NewScheduler(quiet, asTold)
+		var ran []string
+		if err := s.Replace(t.Context(), []Loop{every("rare", 24*time.Hour, &ran)}, zero); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var waits []time.Duration
+		var passed atomic.Int64
+		now := func() guard.Instant { return zero.Add(time.Duration(passed.Load())) }
+		s.Run(ctx, now, func(_ context.Context, d time.Duration, _ <-chan struct{}) {
+			synctest.Wait() // the loop has run, and asks for its next time
+			waits = append(waits, d)
+			passed.Add(int64(d))
+			if len(waits) == 4 {
+				cancel()
+			}
+		})
+		for _, d := range waits {
+			if d > maxWait {
+				t.Fatalf("waited %s at once", d)
+			}
 		}
 	})
-	for _, d := range waits {
-		if d > maxWait {
-			t.Fatalf("waited %s at once", d)
-		}
-	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/big"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -116,8 +115,16 @@ func newWorld(t *testing.T, config string, scripts ...fake.Script) *world {
 	return w
 }
 
+// load reads a configuration, with secrets of the tests' own.
+func load(config string) (*configs.Config, error) {
+	return configs.Load([]byte(config), "guard.yaml", &configs.Decoders{Providers: map[string]configs.SectionDecoder{"fake": configs.SectionOf(struct{}{})}}, func(name string) (string, bool) {
+		secret, ok := map[string]string{"SLACK_BOT_TOKEN": "xoxb-test", "SLACK_APP_TOKEN": "xapp-test", "GUARD_HEARTBEAT_URL": "https://watcher.example/ping/secret"}[name]
+		return secret, ok
+	})
+}
+
 func (w *world) load() (*configs.Config, error) {
-	return configs.Load([]byte(w.config), "guard.yaml", &configs.Decoders{Providers: map[string]configs.SectionDecoder{"fake": configs.SectionOf(struct{}{})}}, os.LookupEnv)
+	return load(w.config)
 }
 
 // boot starts a daemon over what the backend holds.
