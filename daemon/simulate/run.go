@@ -372,7 +372,8 @@ type posting struct {
 	at       time.Duration
 	channel  string
 	message  guard.Message
-	text     string // all that people can read
+	text     string // all that people can read, as it was sent and as they read it
+	sent     string // as it was sent, escapes included
 	requests int
 	stored   bool
 }
@@ -381,8 +382,9 @@ type posting struct {
 func (r *runner) posted(channel string, m guard.Message, text string, requests int, stored, acked bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := text + "\n" + m.Title + "\n" + strings.Join(m.Lines, "\n")
-	r.posts = append(r.posts, posting{r.now, channel, m, all, requests, stored})
+	read := m.Title + "\n" + strings.Join(m.Lines, "\n")
+	sent := cmp.Or(text, read)
+	r.posts = append(r.posts, posting{r.now, channel, m, text + "\n" + read, sent, requests, stored})
 	if !stored {
 		return
 	}
