@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -275,8 +276,11 @@ func TestBeat(t *testing.T) {
 			}
 		})
 	}
-	for _, to := range []string{"http://127.0.0.1:1" + secret, "http://no-such-host.invalid" + secret, "http://a b" + secret, "::" + secret} {
-		if err := report.Beat(guard.NewSecret(to), nil)(t.Context()); err == nil || strings.Contains(err.Error(), "5f3a") {
+	unknown := &http.Transport{DialContext: func(_ context.Context, _, addr string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: addr, IsNotFound: true}}
+	}}
+	for to, by := range map[string]http.RoundTripper{"http://127.0.0.1:1": nil, "http://no-such-host.invalid": unknown, "http://a b": unknown, "::": unknown} {
+		if err := report.Beat(guard.NewSecret(to+secret), by)(t.Context()); err == nil || strings.Contains(err.Error(), "5f3a") {
 			t.Errorf("got %v", err)
 		}
 	}
