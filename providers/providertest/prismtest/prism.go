@@ -26,7 +26,7 @@ import (
 
 // patience is how long a mock may take to be ready: the larger descriptions are
 // megabytes, and take ten seconds on a machine with nothing else to do.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // Mock is a description that is served.
 type Mock struct {
