@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -151,11 +152,13 @@ func (s *soak) progress() {
 		time.Since(s.began).Round(time.Second), s.report.Weeks, s.report.InstanceDays, s.report.faults(), s.report.Crashes, s.report.Violations)
 }
 
-// shrink makes the first failure of each kind small, and writes it as a file.
+// shrink makes the first failure of each kind small, and writes it as a file: the first by
+// its seed, whichever week was over first.
 func (s *soak) shrink(ctx context.Context) error {
 	if s.o.Out == "" {
 		return nil
 	}
+	slices.SortFunc(s.failed, func(a, b failed) int { return cmp.Compare(a.week.Seed, b.week.Seed) })
 	kinds := map[string]bool{}
 	for _, f := range s.failed {
 		for _, v := range f.found {
