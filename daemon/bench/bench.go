@@ -60,7 +60,11 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	b.result.Parameters = Parameters{Instances: o.Fleet.Instances, Volumes: o.Fleet.Volumes, Snapshots: o.Fleet.Snapshots, Accounts: o.Fleet.Accounts,
 		Scopes: scopes, PageSize: PageSize, Poll: poll.String(), Sweep: sweep.String(), Seed: o.Fleet.Seed}
 	b.say("building the fake cloud")
-	socket := filepath.Join(dir, "cloud.sock")
+	socket, remove, err := socketIn(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
 	if b.cloud, err = startCloud(o.Cloud(ctx, socket), socket); err != nil {
 		return nil, err
 	}

@@ -94,7 +94,8 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: %+v", name, cost)
 		}
 	}
-	if c.BareAll.Puts != 0 || c.BareAll.CPU < c.BareInstances.CPU {
+	// By what they allocate: what a CPU spends on so few things is not exact.
+	if c.BareAll.Puts != 0 || c.BareAll.Alloc < c.BareInstances.Alloc {
 		t.Errorf("the bare loops: %+v and %+v", c.BareAll, c.BareInstances)
 	}
 	// Each thing is written once at least, and a quiet cycle writes none again.

@@ -9,7 +9,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -90,6 +92,23 @@ func handler(clouds map[string]http.RoundTripper) http.HandlerFunc {
 		w.WriteHeader(resp.StatusCode)
 		_, _ = io.Copy(w, resp.Body) // who hung up misses nothing
 	}
+}
+
+// mostSocket is how long a socket's path may be: the kernel keeps it in 108 bytes, others in
+// 104, the closing zero included.
+const mostSocket = 103
+
+// socketIn is the path of the cloud's socket in a folder, or, where that lies too deep, in
+// one of its own; remove takes that away again.
+func socketIn(dir string) (path string, remove func() error, err error) {
+	const name = "cloud.sock"
+	if path = filepath.Join(dir, name); len(path) <= mostSocket {
+		return path, func() error { return nil }, nil
+	}
+	if dir, err = os.MkdirTemp("/tmp", "guard-bench-"); err != nil {
+		return "", nil, err
+	}
+	return filepath.Join(dir, name), func() error { return os.RemoveAll(dir) }, nil
 }
 
 // cloud is the way to a Serve in another process.

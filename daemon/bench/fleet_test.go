@@ -1,7 +1,12 @@
 package bench
 
 import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"guard"
@@ -37,5 +42,28 @@ func TestFleet(t *testing.T) {
 	}
 	if leased != 101 {
 		t.Errorf("%d of 103 are leased, want all but one in fifty", leased)
+	}
+}
+
+// TestSocketIn: where a folder lies too deep for a socket, the cloud's is elsewhere, and not
+// left there.
+func TestSocketIn(t *testing.T) {
+	path, remove, err := socketIn("/run/bench")
+	if err != nil || path != "/run/bench/cloud.sock" || remove() != nil {
+		t.Errorf("%s, %v", path, err)
+	}
+	path, remove, err = socketIn("/run/" + strings.Repeat("d", 100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(l.Close(), remove()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Dir(path)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is left: %v", path, err)
 	}
 }
