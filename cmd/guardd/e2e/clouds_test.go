@@ -35,11 +35,21 @@ type rented struct {
 	cloud   *cloudtest.Cloud
 	serve   http.Handler
 	ends    []string // what a call that ends or stops something has in its method, path or body
+	who     string   // what one that asks whose the key is has in it; "": the cloud has none
 
-	mu      sync.Mutex
-	revoked bool
-	ended   int // calls that end or stop something, refused ones too
+	mu     sync.Mutex
+	denied denial
+	ended  [3]int // calls that end or stop each box, refused ones too
 }
+
+// denial is how much a key may not do any more.
+type denial int
+
+const (
+	nothing denial = iota
+	reading        // but to ask whose it is
+	all
+)
 
 // ServeHTTP implements http.Handler. The key may not end the second box.
 func (c *rented) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -51,10 +61,13 @@ func (c *rented) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	call := r.Method + " " + r.URL.Path + " " + string(body)
 	ends := slices.ContainsFunc(c.ends, func(part string) bool { return strings.Contains(call, part) })
 	c.mu.Lock()
-	if ends {
-		c.ended++
+	for i, id := range c.ids {
+		if ends && strings.Contains(call, id) {
+			c.ended[i]++
+		}
 	}
-	denied := c.revoked || ends && strings.Contains(call, c.ids[1])
+	asks := c.who != "" && strings.Contains(call, c.who)
+	denied := c.denied == all || c.denied == reading && !asks || ends && strings.Contains(call, c.ids[1])
 	c.mu.Unlock()
 	if denied {
 		c.deny(w)
@@ -75,11 +88,12 @@ func (c *rented) deny(w http.ResponseWriter) {
 	}
 }
 
-// revoke takes the key away, or gives it back, and tells how many calls ended something so far.
-func (c *rented) revoke(revoked bool) int {
+// deprive takes something from the key, or gives it back, and tells how many calls ended each
+// box so far.
+func (c *rented) deprive(of denial) [3]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.revoked = revoked
+	c.denied = of
 	return c.ended
 }
 
@@ -111,16 +125,16 @@ func rent() []*rented {
 	dl := &rented{name: "dl", provider: "autodl", ids: numbered("pro-%012x"), ends: []string{"/pro/release", "/pro/power_off"}, section: "autodl: {token: {file: %s}, endpoint: %q}"}
 	d := autodltest.Of(world("CNY", true, dl.ids))
 	dl.serve, dl.cloud = d, d.Cloud
-	boxes := &rented{name: "boxes", provider: "vast", ids: numbered("1000000%d"), ends: []string{"DELETE ", "PUT "}, section: "vast: {api_key: {file: %s}, endpoint: %q}"}
+	boxes := &rented{name: "boxes", provider: "vast", ids: numbered("1000000%d"), ends: []string{"DELETE ", "PUT "}, who: "/users/current", section: "vast: {api_key: {file: %s}, endpoint: %q}"}
 	b := vasttest.Of(world("USD", false, boxes.ids))
 	boxes.serve, boxes.cloud = b, b.Cloud
 	gpus := &rented{name: "gpus", provider: "lambda", ids: numbered("%032x"), ends: []string{"/terminate"}, section: "lambda: {api_key: {file: %s}, endpoint: %q}"}
 	l := lambdatest.Of(world("USD", false, gpus.ids))
 	gpus.serve, gpus.cloud = l, l.Cloud
-	ocean := &rented{name: "ocean", provider: "digitalocean", ids: numbered("316400%d"), ends: []string{"DELETE "}, section: "digitalocean: {token: {file: %s}, endpoint: %q}"}
+	ocean := &rented{name: "ocean", provider: "digitalocean", ids: numbered("316400%d"), ends: []string{"DELETE "}, who: "/v2/account", section: "digitalocean: {token: {file: %s}, endpoint: %q}"}
 	o := digitaloceantest.Of(world("USD", false, ocean.ids))
 	ocean.serve, ocean.cloud = o, o.Cloud
-	cs := &rented{name: "cs", provider: "compshare", ids: numbered("uhost-%010d"), ends: []string{"Terminate", "StopCompShare"},
+	cs := &rented{name: "cs", provider: "compshare", ids: numbered("uhost-%010d"), ends: []string{"Terminate", "StopCompShare"}, who: "GetProjectList",
 		section: "compshare: {public_key: {file: public}, private_key: {file: %s}, endpoint: %q}"}
 	c := compsharetest.Of(world("CNY", true, cs.ids))
 	cs.serve, cs.cloud = c, c.Cloud
@@ -128,10 +142,11 @@ func rent() []*rented {
 }
 
 // TestSixClouds rents at each cloud and guards all of it with one daemon: what appears is
-// registered by its ID alone and released with one call; a key that may not end a box, and
-// then one that is revoked, is told of by name and reason, and nothing is ended or closed for
-// it; and all is as before when the keys are back. That each release ends with proof, which
-// takes five minutes of absence, is told by the stories of package main.
+// registered by its ID alone and released with one call; a key that may not end a box, one
+// that may not read any more, and then one that is revoked, is told of by name and reason, and
+// nothing is ended or closed for it; and all is as before when the keys are back. That each
+// release ends with proof, which takes five minutes of absence, is told by the stories of
+// package main.
 func TestSixClouds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes most of a minute, for Vast wants two seconds between calls; run without -short")
@@ -146,14 +161,19 @@ func TestSixClouds(t *testing.T) {
 	}
 	g.write("guard.yaml", config)
 	g.start()
-	var all []wire.Item
-	g.until("all boxes are seen", func() bool { return g.json(&all, "ls") && len(all) == 3*len(clouds) })
+	g.until("all boxes are seen", func() bool {
+		var seen []wire.Item
+		return g.json(&seen, "ls") && len(seen) == 3*len(clouds)
+	})
 
 	for _, c := range clouds {
 		out := g.guard("register", c.ids[0], "--purpose", "试验", "--ttl", "1h")
 		if !strings.Contains(out, "registered "+c.name+"/"+c.ids[0]) {
 			t.Errorf("%s: %s", c.name, out)
 		}
+	}
+	begun := time.Now()
+	for _, c := range clouds {
 		g.guard("release", c.name+"/"+c.ids[0], c.name+"/"+c.ids[1], "--yes", "--reason", "done")
 	}
 	for _, c := range clouds {
@@ -166,33 +186,58 @@ func TestSixClouds(t *testing.T) {
 		}
 	}
 
-	revoked, ended := time.Now(), map[string]int{}
+	ended := map[string][3]int{}
+	for _, denied := range []denial{reading, all} {
+		since := time.Now()
+		for _, c := range clouds {
+			n := c.deprive(denied)
+			// What is refused for want of a right is tried again after five minutes.
+			if most := 1 + int(time.Since(begun)/(5*time.Minute)); n[0] != 1 || n[1] < 1 || n[1] > most || n[2] != 0 {
+				t.Errorf("%s: %d calls to end the boxes", c.name, n)
+			}
+			if denied == all && n != ended[c.name] {
+				t.Errorf("%s: %d calls to end the boxes once none could be read, %d before", c.name, n, ended[c.name])
+			}
+			ended[c.name] = n
+		}
+		for _, c := range clouds {
+			state := "blind"
+			if denied == all && c.who != "" {
+				state = "unreachable"
+			}
+			g.until(c.name+" is told to be "+state, func() bool { return g.account(c.name, func(a wire.Account) bool { return a.State == state }) })
+			g.tells(c, "account   "+c.name+" ", state, "permission denied")
+		}
+		t.Logf("told of within %s", time.Since(since).Round(time.Second))
+		g.stays(clouds)
+	}
 	for _, c := range clouds {
-		if ended[c.name] = c.revoke(true); ended[c.name] != 2 {
-			t.Errorf("%s: %d calls for two releases", c.name, ended[c.name])
+		if n := c.deprive(nothing); n != ended[c.name] {
+			t.Errorf("%s: %d calls to end the boxes after the key was revoked, %d before", c.name, n, ended[c.name])
 		}
 	}
 	for _, c := range clouds {
-		g.until(c.name+" is told to be unreadable", func() bool { return g.account(c.name, func(a wire.Account) bool { return a.State != "ok" }) })
-		g.tells(c, "account   "+c.name+" ", "permission denied")
+		g.until(c.name+" is read again", func() bool {
+			return g.account(c.name, func(a wire.Account) bool { return a.State == "ok" && a.Error == "" && len(a.Blind) == 0 })
+		})
 	}
-	t.Logf("told of within %s", time.Since(revoked).Round(time.Second))
-	if !g.json(&all, "ls") {
-		t.Fatal("ls fails")
+	g.stays(clouds)
+}
+
+// stays sees that what nobody could end is there as before, at the cloud and in `guard ls`.
+func (g *guardd) stays(clouds []*rented) {
+	g.t.Helper()
+	var seen []wire.Item
+	if !g.json(&seen, "ls") {
+		g.t.Fatal("ls fails")
 	}
 	for _, c := range clouds {
 		for _, id := range c.ids[1:] {
-			i := slices.IndexFunc(all, func(it wire.Item) bool { return it.Account == c.name && it.ID == id })
-			if i < 0 || all[i].EndedAt != nil || !c.lives(t, id) {
-				t.Errorf("%s/%s is taken for gone", c.name, id)
+			i := slices.IndexFunc(seen, func(it wire.Item) bool { return it.Account == c.name && it.ID == id })
+			if i < 0 || seen[i].EndedAt != nil || !c.lives(g.t, id) {
+				g.t.Errorf("%s/%s is taken for gone", c.name, id)
 			}
 		}
-		if n := c.revoke(false); n != ended[c.name] {
-			t.Errorf("%s: %d calls to end things after the key was revoked", c.name, n-ended[c.name])
-		}
-	}
-	for _, c := range clouds {
-		g.until(c.name+" is read again", func() bool { return g.account(c.name, func(a wire.Account) bool { return a.State == "ok" }) })
 	}
 }
 
