@@ -44,7 +44,9 @@ func harness() providertest.Harness {
 // adapter is one that talks to a plug-in in this process, in place of a program.
 func adapter(t testing.TB, x *plugin) *Provider {
 	t.Helper()
-	p, err := New(Options{Name: "conformance", Config: Config{Command: []string{"/opt/plugin.py"}}, dial: x.dial})
+	all := &Programs{}
+	t.Cleanup(all.Close)
+	p, err := New(Options{Name: "conformance", Config: Config{Command: []string{"/opt/plugin.py"}}, Programs: all, dial: x.dial})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -129,7 +129,12 @@ func (p *toy) list(ctx context.Context, kind guard.Kind) ([]guard.Resource, erro
 			}
 		}
 	}
-	return p.listOnce(ctx, kind)
+	out, err := p.listOnce(ctx, kind)
+	if p.bug == "a read is tried again after a rest" && err != nil {
+		<-time.After(time.Second)
+		return p.listOnce(ctx, kind)
+	}
+	return out, err
 }
 
 func (p *toy) listOnce(ctx context.Context, kind guard.Kind) ([]guard.Resource, error) {

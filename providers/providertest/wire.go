@@ -161,8 +161,8 @@ func (timeOut) Error() string   { return "i/o timeout" }
 func (timeOut) Timeout() bool   { return true }
 func (timeOut) Temporary() bool { return true }
 
-// quick bounds a test whose adapter sleeps between tries although it must not.
-const quick = 5 * time.Second
+// quick is less than an adapter sleeps that does so between tries, although it must not.
+const quick = 100 * time.Millisecond
 
 // hosts are those that were asked.
 func (x *wire) hosts() []string {
