@@ -31,7 +31,7 @@ func TestSoakFlags(t *testing.T) {
 // TestSoakReports: one object, of at least one week, and a status that says the same.
 func TestSoakReports(t *testing.T) {
 	var out, errOut bytes.Buffer
-	status := run(t.Context(), &out, &errOut, "simulate", "--soak", "1ms", "--seed", "24", "-o", "json", "--out", t.TempDir())
+	status := run(t.Context(), &out, &errOut, "simulate", "--soak", "1ns", "--seed", "24", "-o", "json", "--out", t.TempDir())
 	var r struct {
 		Seed, Weeks, Violations int
 	}

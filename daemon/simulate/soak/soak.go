@@ -23,8 +23,8 @@ type Options struct {
 	Run   Runner
 	Check Checker
 	Knobs Knobs
-	// Duration is the real time in which new weeks are begun; those that run at its
-	// end are played to theirs. 0: until Weeks are played.
+	// Duration is the real time in which new weeks are begun, one in any case; those that
+	// run at its end are played to theirs. 0: until Weeks are played.
 	Duration time.Duration
 	Weeks    int // at most; 0: no bound
 	// Seed is the first week's; the next one's is one more.
@@ -116,7 +116,8 @@ func (s *soak) play(ctx context.Context) error {
 func (s *soak) next(ctx context.Context) (int64, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ctx.Err() != nil || s.o.Duration > 0 && time.Since(s.began) >= s.o.Duration || s.o.Weeks > 0 && s.begun >= int64(s.o.Weeks) {
+	over := s.o.Duration > 0 && time.Since(s.began) >= s.o.Duration && s.begun > 0
+	if ctx.Err() != nil || over || s.o.Weeks > 0 && s.begun >= int64(s.o.Weeks) {
 		return 0, false
 	}
 	s.begun++
