@@ -22,6 +22,7 @@ var update = flag.Bool("update", false, "draw the pictures of testdata anew")
 // once it has passed the rules of blocks. A kind with a state now is drawn as the edit
 // leaves it.
 func TestPictures(t *testing.T) {
+	text.OverrideRuneWidthEastAsianWidth(false) // whatever language the machine speaks
 	drawn := map[string]bool{}
 	for _, k := range kindsOf(guard.English) {
 		drawn[k.name+".txt"] = true
