@@ -192,8 +192,12 @@ func (d *Daemon) kept() keep.Settings {
 		Retention: c.Retention, Audience: g.audience(), Zone: c.TimeZone}
 }
 
-// shown is how many things a sentence names.
-const shown = 10
+// shown is how many things a sentence names; named, how many a refusal does, which people
+// have to see to one by one.
+const (
+	shown = 10
+	named = 100
+)
 
 // need is what the ledger still holds of an account.
 type need struct {
@@ -201,7 +205,7 @@ type need struct {
 	ids     []string
 }
 
-func (n need) String() string { return n.account + " (" + policy.Few(n.ids, shown) + ")" }
+func (n need) String() string { return n.account + " (" + policy.Few(n.ids, named) + ")" }
 
 // needs lists the accounts that open leases and releases belong to.
 func (d *Daemon) needs(ctx context.Context) ([]need, error) {

@@ -208,7 +208,7 @@ func RefusedReload(out wire.ModeAnswer) error {
 		ids = append(ids, x.ID)
 	}
 	return fmt.Errorf("%w: reload refused, nothing has changed: %s: %s. Extend, hold or protect what must live, or say guard reload --accept %d",
-		guard.ErrRefused, out.Text, policy.Few(ids, shown), len(ids))
+		guard.ErrRefused, out.Text, policy.Few(ids, named), len(ids))
 }
 
 // ReloadBy reads the configuration again by a person's order. One that would end what
@@ -237,7 +237,7 @@ func (d *Daemon) ReloadBy(ctx context.Context, at guard.Instant, by api.Caller, 
 	all := append(slices.Clone(doomed), switched...)
 	if out.Doomed = all.wire(g.config); len(all) != accept && (accept > 0 || len(doomed) > 0) {
 		out.Done, out.Text = false, unaccepted(len(all), accept)
-		return out, d.journal(ctx, at, by.Name, "reload refused", out.Text+": "+policy.Few(all.ids(), shown))
+		return out, d.journal(ctx, at, by.Name, "reload refused", out.Text+": "+policy.Few(all.ids(), named))
 	}
 	acting := enforcing(g.accounts)
 	maps.DeleteFunc(acting, func(name string, _ bool) bool { return !doomed.accounts()[name] })

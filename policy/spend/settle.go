@@ -42,8 +42,8 @@ func Settle(old *guard.Deadline, solved guard.Deadline, s Sight) guard.Deadline 
 		return solved
 	}
 	person := old.Basis != solved.Basis
-	if !person && old.NotBefore.After(s.At) {
-		solved.NotBefore = old.NotBefore
+	if !person && (old.NotBefore.After(s.At) || solved.Due.Before(old.NotBefore)) {
+		solved.NotBefore = old.NotBefore // its end moves no deadline
 		if solved.Due.Before(solved.NotBefore) {
 			solved.Due, solved.Furthest = solved.NotBefore, solved.NotBefore
 		}

@@ -48,6 +48,15 @@ func TestOneOddFactNeverShoots(t *testing.T) {
 	if !more.Due.Equal(taken.Due) {
 		t.Fatalf("the notice was cut short: %+v", more)
 	}
+	// Nor does its end move anything: people have known since it began.
+	over := Settle(&more, due(-2*time.Hour), sight(now+Notice+time.Minute, now+Notice+time.Minute))
+	if !over.Due.Equal(taken.Due) || !over.Stood.Equal(taken.Stood) {
+		t.Fatalf("the end of the notice counts as a move: %+v", over)
+	}
+	// Where it would be due later again, nothing is left of the notice.
+	if later := Settle(&over, due(time.Hour), sight(now+20*time.Minute, now+20*time.Minute)); !later.NotBefore.IsZero() || !later.Due.Equal(t0.Add(time.Hour)) {
+		t.Fatalf("a notice that is over stays: %+v", later)
+	}
 	// The price came back instead: nothing is left of it.
 	back := Settle(&held, due(10*time.Hour), sight(2*time.Minute, 2*time.Minute))
 	if !back.Due.Equal(old.Due) || back.Candidate != nil || !back.Stood.Equal(old.Stood) {
