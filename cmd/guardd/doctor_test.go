@@ -60,9 +60,9 @@ func examined(t *testing.T, file string, args ...string) (string, int) {
 
 func wants(t *testing.T, got string, texts ...string) {
 	t.Helper()
-	flat := strings.Join(strings.Fields(got), " ") // lines are wrapped
+	flat := func(s string) string { return strings.Join(strings.Fields(s), "") } // lines are wrapped, in words too that are long
 	for _, want := range texts {
-		if !strings.Contains(flat, want) {
+		if !strings.Contains(flat(got), flat(want)) {
 			t.Errorf("it does not say %q:\n%s", want, got)
 		}
 	}

@@ -177,11 +177,7 @@ done
 // TestServeExec: guardd itself, on a socket, gives a program its secrets from where the
 // configuration says, and tells in its status what it does wrong, while it goes on.
 func TestServeExec(t *testing.T) {
-	dir, err := os.MkdirTemp("", "guard") // the paths of sockets are short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := short(t)
 	write := func(name, text string, mode os.FileMode) string {
 		t.Helper()
 		file := filepath.Join(dir, name)

@@ -68,11 +68,22 @@ func lab(t *testing.T, change func(*fake.Script)) *fake.Cloud {
 
 const botToken = "xoxb-canary-1234567890"
 
+// short is a directory whose path is short, as that of a socket has to be.
+func short(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "guard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
 // desk is an init in a directory of its own, on the test's cloud.
 func desk(t *testing.T) (*setup, *screen) {
 	t.Helper()
 	out := &screen{}
-	dir := t.TempDir()
+	dir := short(t)
 	s := &setup{
 		IO:  cli.IO{Out: out, Err: out, Width: 80},
 		env: func(string) (string, bool) { return "", false },

@@ -153,7 +153,7 @@ func TestListenProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	dir := t.TempDir()
+	dir := short(t)
 	file := filepath.Join(dir, "guard.yaml")
 	for text, says := range map[string]string{
 		"listen: [unix:guard.sock, \"tcp:" + taken.Addr().String() + "\"]":                  "another process listens on tcp:" + taken.Addr().String(),
@@ -205,11 +205,7 @@ func TestCheckTellsTheFingerprint(t *testing.T) {
 // who makes a token and somebody far away who uses it; what is secret of it is in
 // neither the log nor any file.
 func TestServeOverTLS(t *testing.T) {
-	dir, err := os.MkdirTemp("", "guard") // socket paths are short
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
+	dir := short(t)
 	log := &screen{}
 	addr, stop := serveAnywhere(t, dir, log)
 	local := dial(t, client.Options{Addr: "unix:" + filepath.Join(dir, "s")})

@@ -175,15 +175,19 @@ func (a *app) wrapped(s string, free int) []string {
 	return []string{s}
 }
 
-// cut shortens a cell to a number of columns; CJK characters take two.
+const ellipsis = "…"
+
+// cut shortens a cell to a number of columns; CJK characters take two, and in a locale of
+// theirs so does the ellipsis.
 func cut(s string, width int) string {
 	if text.StringWidthWithoutEscSequences(s) <= width {
 		return s
 	}
-	if width < 1 {
+	room := width - text.StringWidthWithoutEscSequences(ellipsis)
+	if room < 0 {
 		return ""
 	}
-	return text.Trim(s, width-1) + "…"
+	return text.Trim(s, room) + ellipsis
 }
 
 // clean makes text from outside safe for a terminal: names come from whoever

@@ -75,18 +75,23 @@ func TestCards(t *testing.T) {
 }
 
 // TestOfferInEightyColumns: what the whole costs and what one GPU does stand side by side in
-// a terminal of 80 columns, beside the longest of IDs.
+// a terminal of 80 columns, beside the longest of IDs; in a locale whose ellipsis takes two
+// columns, too.
 func TestOfferInEightyColumns(t *testing.T) {
-	rate, spent := "16.00 USD", "18.45 USD"
-	var out bytes.Buffer
-	a := &app{IO: IO{Out: &out, Width: 80}}
-	a.offer(time.Time{}, []wire.Item{{Account: "gpus", ID: strings.Repeat("8", 32), Name: "训练-大模型七十亿", Type: "gpu_8x_a100_80gb_sxm4", GPUs: 8, GPUModel: "A100 (80 GB SXM4)", Rate: &rate, Spend: &spent}})
-	for line := range strings.Lines(out.String()) {
-		if w := text.StringWidthWithoutEscSequences(strings.TrimRight(line, "\n")); w > 80 {
-			t.Errorf("%d columns: %s", w, line)
+	t.Cleanup(func() { text.OverrideRuneWidthEastAsianWidth(false) })
+	for _, asian := range []bool{true, false} {
+		text.OverrideRuneWidthEastAsianWidth(asian)
+		rate, spent := "16.00 USD", "18.45 USD"
+		var out bytes.Buffer
+		a := &app{IO: IO{Out: &out, Width: 80}}
+		a.offer(time.Time{}, []wire.Item{{Account: "gpus", ID: strings.Repeat("8", 32), Name: "训练-大模型七十亿", Type: "gpu_8x_a100_80gb_sxm4", GPUs: 8, GPUModel: "A100 (80 GB SXM4)", Rate: &rate, Spend: &spent}})
+		for line := range strings.Lines(out.String()) {
+			if w := text.StringWidthWithoutEscSequences(strings.TrimRight(line, "\n")); w > 80 {
+				t.Errorf("%d columns: %s", w, line)
+			}
 		}
-	}
-	if !strings.Contains(out.String(), "PER HOUR   PER GPU\n") || !strings.Contains(out.String(), "16.00 USD  2.00 USD\n") {
-		t.Errorf("\n%s", out.String())
+		if !strings.Contains(out.String(), "PER HOUR   PER GPU\n") || !strings.Contains(out.String(), "16.00 USD  2.00 USD\n") {
+			t.Errorf("\n%s", out.String())
+		}
 	}
 }
