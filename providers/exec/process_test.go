@@ -149,7 +149,7 @@ func TestPrograms(t *testing.T) {
 func TestAnAnswerBeforeItsRequest(t *testing.T) {
 	done := filepath.Join(t.TempDir(), "done")
 	p := program(t, hello+`read line; echo '{"v":1,"id":2,"result":{"resources":[],"complete":true}}'
-sleep 0.05; echo '{"v":1,"id":3,"result":{"accepted":true}}'; echo > `+done+`; read line; sleep 600`, nil)
+sleep 0.05; echo '{"v":1,"id":3,"result":{"accepted":true}}'; echo > '`+done+`'; read line; sleep 600`, nil)
 	if err := list(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -176,10 +176,10 @@ func written(t *testing.T, path string) {
 // and nobody is left to be waited for.
 func TestEnds(t *testing.T) {
 	dir := t.TempDir()
-	script := strings.Replace(hello, "read line", `echo $$ > `+dir+`/self
-sh -c 'echo $$ > `+dir+`/child; exec sleep 600' &
-while [ ! -s `+dir+`/child ]; do sleep 0.01; done
-read line`, 1) + "read line; echo > " + dir + "/asked; sleep 600"
+	script := strings.Replace(hello, "read line", `cd '`+dir+`'; echo $$ > self
+sh -c 'echo $$ > child; exec sleep 600' &
+while [ ! -s child ]; do sleep 0.01; done
+read line`, 1) + "read line; echo > asked; sleep 600"
 	p := program(t, script, nil)
 	if _, err := p.hello(t.Context()); err != nil {
 		t.Fatal(err)
@@ -225,7 +225,7 @@ func TestIdle(t *testing.T) {
   echo '{"v":1,"id":'$id',"result":{"resources":[],"complete":true}}'
 done
 `
-	p := program(t, strings.Replace(hello, "read line", "echo $$ > "+dir+"/self; cp "+dir+"/self "+dir+"/child; read line", 1)+good, nil)
+	p := program(t, strings.Replace(hello, "read line", "cd '"+dir+"'; echo $$ > self; cp self child; read line", 1)+good, nil)
 	p.idle = 20 * time.Millisecond
 	for range 2 {
 		if err := list(t.Context(), p); err != nil {
@@ -268,9 +268,9 @@ func allGone(t *testing.T, dir string) {
 // then after a while.
 func TestStartsAgain(t *testing.T) {
 	dir := t.TempDir()
-	count := `echo >> ` + dir + "/starts\n"
+	count := "cd '" + dir + "'; echo >> starts\n"
 	good := `read line; echo '{"v":1,"id":2,"result":{"resources":[],"complete":true}}'`
-	p := program(t, hello+count+"[ $(wc -l < "+dir+"/starts) = 2 ] || exit 1\n"+good+"\n", nil)
+	p := program(t, hello+count+"[ $(wc -l < starts) = 2 ] || exit 1\n"+good+"\n", nil)
 	at := guard.Instant{Wall: time.Date(2026, 3, 6, 10, 0, 0, 0, time.UTC), Elapsed: time.Hour}
 	ctx := func() context.Context { return guard.WithInstant(t.Context(), at) }
 	if err := list(ctx(), p); err != nil {
@@ -316,7 +316,7 @@ func TestAHangEndsTheRound(t *testing.T) {
 		},
 	} {
 		starts := filepath.Join(t.TempDir(), "starts")
-		p := program(t, strings.Replace(hello, "read line", "echo >> "+starts+"; read line", 1)+"read line; sleep 600", nil)
+		p := program(t, strings.Replace(hello, "read line", "echo >> '"+starts+"'; read line", 1)+"read line; sleep 600", nil)
 		if _, err := p.hello(t.Context()); err != nil {
 			t.Fatal(err)
 		}

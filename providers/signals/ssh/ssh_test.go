@@ -127,14 +127,14 @@ func (b *box) serve(t *testing.T, sshd string) bool {
 	_, b.port, _ = net.SplitHostPort(b.addr)
 	l.Close()
 	write(t, filepath.Join(b.folder, "config"), fmt.Sprintf(`ListenAddress %s
-HostKey %s
-AuthorizedKeysFile %s
+HostKey "%s"
+AuthorizedKeysFile "%s"
 PidFile none
 UsePAM no
 StrictModes no
 PasswordAuthentication no
 PermitRootLogin prohibit-password
-SetEnv PATH=%s:/usr/bin:/bin
+SetEnv "PATH=%s:/usr/bin:/bin"
 `, b.addr, filepath.Join(b.folder, "host"), filepath.Join(b.folder, "authorized"), filepath.Join(b.folder, "bin")), 0o600)
 	cmd := exec.Command(sshd, "-D", "-e", "-f", filepath.Join(b.folder, "config"))
 	said, err := cmd.StderrPipe()
