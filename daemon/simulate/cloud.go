@@ -352,8 +352,8 @@ func readAccounts(n configs.Node, start time.Time) []*account {
 func (a *account) blame(text string) {
 	at, told := a.node, false
 	for _, r := range a.Resources {
-		if strings.Contains(text, fmt.Sprintf("resource %q", string(r.ID))) {
-			at = r.node
+		if named := fmt.Sprintf("resource %q", string(r.ID)); strings.Contains(text, named) {
+			at, text = r.node, strings.TrimPrefix(text, "fake "+named+": ")
 			break
 		}
 	}
@@ -370,9 +370,14 @@ func (a *account) blame(text string) {
 	if _, rest, ok := strings.Cut(text, "fake account "+a.name+": "); ok {
 		text = rest
 	}
-	if at.Read() && !told { // else it follows from what is told already
-		at.Problem("%s", text)
+	if !at.Read() || told {
+		return // it follows from what is told already
 	}
+	if key, rest, ok := strings.Cut(text, ": "); ok && at.Has(key) {
+		at.At(key, "%s", rest)
+		return
+	}
+	at.Problem("%s", text)
 }
 
 func (a *account) build(start time.Time) fake.Script {

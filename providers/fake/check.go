@@ -67,7 +67,7 @@ func (s *Script) check() error {
 		errs = append(errs, fmt.Errorf("%w: fake account %s: %s", guard.ErrInvalid, s.Account, fmt.Sprintf(format, args...)))
 	}
 	if _, err := guard.NewMoney("0", s.Currency); err != nil {
-		bad("currency: %q is not one", s.Currency)
+		bad("currency: %q is none: write its code, such as USD or CNY", s.Currency)
 	}
 	if s.IdentityKind != "strong" && s.IdentityKind != "weak" {
 		bad("identity_kind: %q must be strong or weak", s.IdentityKind)
@@ -155,7 +155,7 @@ func checkResource(s Script, r Resource) (errs []error) {
 	switch r.Kind {
 	case guard.Instance, guard.Volume, guard.Snapshot, guard.Image, guard.Address, guard.Filesystem, guard.SpotRequest:
 	default:
-		bad("kind: %q is not one", r.Kind)
+		bad("kind: %q is none of %s", r.Kind, strings.Trim(fmt.Sprint(guard.Kinds), "[]"))
 	}
 	if !slices.Contains(s.Scopes, r.Scope) {
 		bad("scope: there is no %q among %v", r.Scope, s.Scopes)
@@ -163,16 +163,9 @@ func checkResource(s Script, r Resource) (errs []error) {
 	if r.Count < 0 || r.Count > 1 && (len(r.Attached) > 0 || r.Relaunch != nil) {
 		bad("count: many alike can have nothing attached and no relaunch")
 	}
-	for _, rate := range []*Rate{r.Rate, r.ListRate, r.StoppedRate} {
-		if err := checkRate(rate); err != nil {
-			bad("%v", err)
-		}
-	}
-	if err := r.Lump.check(); err != nil {
-		bad("%v", err)
-	}
-	for key, tr := range map[string]*Traffic{"egress": r.Egress, "ingress": r.Ingress} {
-		if err := tr.check(key); err != nil {
+	for _, err := range []error{r.Rate.check("rate"), r.ListRate.check("list_rate"), r.StoppedRate.check("stopped_rate"),
+		r.Lump.check(), r.Egress.check("egress"), r.Ingress.check("ingress")} {
+		if err != nil {
 			bad("%v", err)
 		}
 	}
@@ -190,19 +183,24 @@ func checkResource(s Script, r Resource) (errs []error) {
 	return errs
 }
 
-func checkRate(r *Rate) error {
+// noAmount refuses what is no number of the currency that stands elsewhere.
+func noAmount(text string) error {
+	return fmt.Errorf("%q is not a decimal number: write it without its currency, from 0 on, such as \"2.50\"", text)
+}
+
+func (r *Rate) check(key string) error {
 	if r == nil {
 		return nil
 	}
 	if !decimal.MatchString(r.Amount) {
-		return fmt.Errorf("rate: %q is not a decimal number", r.Amount)
+		return fmt.Errorf("%s: %w", key, noAmount(r.Amount))
 	}
 	if periods[r.Per] == 0 {
-		return fmt.Errorf("rate: per %q must be hour, month, gb_month or second", r.Per)
+		return fmt.Errorf("%s: per %q must be hour, month, gb_month or second", key, r.Per)
 	}
 	if r.Currency != "" {
 		if _, err := guard.NewMoney("0", r.Currency); err != nil {
-			return fmt.Errorf("rate: %q is not a currency", r.Currency)
+			return fmt.Errorf("%s: %q is no currency: write its code, such as USD or CNY", key, r.Currency)
 		}
 	}
 	return nil
@@ -233,7 +231,7 @@ func checkEvents(s Script, events []Event, known func(id string) bool) error {
 		if e.By != "" && e.By != guard.ByOutside && e.By != guard.ByPlatform {
 			bad("by: %q must be outside or platform", e.By)
 		}
-		if err := checkRate(e.Rate); err != nil {
+		if err := e.Rate.check("rate"); err != nil {
 			bad("%v", err)
 		}
 		if err := e.checkWatched(); err != nil {

@@ -29,7 +29,7 @@ func (l *Lump) check() error {
 	case l == nil:
 		return nil
 	case !decimal.MatchString(l.Amount):
-		return fmt.Errorf("lump: %q is not a decimal number", l.Amount)
+		return fmt.Errorf("lump: %w", noAmount(l.Amount))
 	case l.Covers < time.Minute:
 		return errors.New("lump: covers must be a minute at least")
 	}
