@@ -226,8 +226,7 @@ func TestMotoSignals(t *testing.T) {
 	moto, proxy, p := onMoto(t, "us-east-1")
 	var ids []string
 	moto.Do(t, &ids, "run", "us-east-1", "g5.xlarge", "2")
-	moto.Do(t, nil, "metric", "us-east-1", ids[0], "CPUUtilization", "20", "10,10,10,10,10,10,10,10,10,10")
-	moto.Do(t, nil, "metric", "us-east-1", ids[0], "NetworkIn", "20", "600,600,600,600,600,600,600,600,600,600")
+	moto.Do(t, nil, "metric", "us-east-1", ids[0], "20", "CPUUtilization=10,10,10,10,10,10,10,10,10,10", "NetworkIn=600,600,600,600,600,600,600,600,600,600")
 	var q providers.SignalQuery
 	for _, id := range ids {
 		q.Of = append(q.Of, providers.SignalsOf{Resource: guard.Resource{ID: boxIn("us-east-1", id)}, Since: time.Now().Add(-time.Hour)})

@@ -134,16 +134,17 @@ def start(ec2, instance):
     ec2.start_instances(InstanceIds=[instance])
 
 
-def metric(ec2, instance, name, minutes, values):
-    """Write numbers of a metric, one a minute, the last one MINUTES ago; "-" is none."""
+def metric(ec2, instance, minutes, *metrics):
+    """Write numbers of metrics, each NAME=V,V, one a minute, the last ones MINUTES ago; "-" is none."""
     cloudwatch = boto3.client("cloudwatch", region_name=ec2.meta.region_name, endpoint_url=os.environ["ENDPOINT"])
     now = datetime.now(timezone.utc).replace(second=0, microsecond=0)
-    each = values.split(",")
-    for i, v in enumerate(each):
-        if v != "-":
-            at = now - timedelta(minutes=int(minutes) + len(each) - 1 - i)
-            cloudwatch.put_metric_data(Namespace="AWS/EC2", MetricData=[
-                {"MetricName": name, "Dimensions": [{"Name": "InstanceId", "Value": instance}], "Timestamp": at, "Value": float(v)}])
+    for name, values in (m.split("=") for m in metrics):
+        each = values.split(",")
+        for i, v in enumerate(each):
+            if v != "-":
+                at = now - timedelta(minutes=int(minutes) + len(each) - 1 - i)
+                cloudwatch.put_metric_data(Namespace="AWS/EC2", MetricData=[
+                    {"MetricName": name, "Dimensions": [{"Name": "InstanceId", "Value": instance}], "Timestamp": at, "Value": float(v)}])
 
 
 if __name__ == "__main__":
