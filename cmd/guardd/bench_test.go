@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"guard/daemon/bench"
@@ -66,13 +67,15 @@ func TestBenchUsage(t *testing.T) {
 
 // TestProgress: what is short needs no words, and a file gets lines.
 func TestProgress(t *testing.T) {
-	var out bytes.Buffer
-	p := progress{out: &out, start: time.Now()}
-	p.say("first")
-	p.start = p.start.Add(-3 * time.Second)
-	p.say("second")
-	p.end()
-	if got := out.String(); got != "   3s  second\n" {
-		t.Errorf("told %q", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := progress{out: &out, start: time.Now()}
+		p.say("first")
+		p.start = p.start.Add(-3 * time.Second)
+		p.say("second")
+		p.end()
+		if got := out.String(); got != "   3s  second\n" {
+			t.Errorf("told %q", got)
+		}
+	})
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"guard"
@@ -468,12 +469,15 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// TestPatiently: a wait of less than a moment is not talked about.
+// TestPatiently: a wait of less than a moment is not talked about, a longer one is.
 func TestPatiently(t *testing.T) {
-	var out screen
-	patiently(&out, "listing", func() {})
-	if got := out.String(); got != "" {
-		t.Errorf("%q", got)
+	for wait, told := range map[time.Duration]string{0: "", time.Second: "", 3 * time.Second: "listing …\n"} {
+		synctest.Test(t, func(t *testing.T) {
+			var out screen
+			patiently(&out, "listing", func() { <-time.After(wait) })
+			if got := out.String(); got != told {
+				t.Errorf("after %s: %q", wait, got)
+			}
+		})
 	}
-	patiently(io.Discard, "listing", func() {})
 }

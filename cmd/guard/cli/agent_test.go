@@ -26,11 +26,11 @@ func (d *testDaemon) push(_ context.Context, _ guard.Instant, _ guard.ResourceID
 	return nil
 }
 
-// waitFor polls, for half a minute at most: the processes of a script take their own time.
+// waitFor polls, for two minutes at most: the processes of a script take their own time.
 func waitFor(what string, ok func() bool) error {
 	poll := time.NewTicker(10 * time.Millisecond)
 	defer poll.Stop()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); <-poll.C {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); <-poll.C {
 		if ok() {
 			return nil
 		}
@@ -51,8 +51,17 @@ func (d *testDaemon) samplesCommand(args []string) error {
 	})
 }
 
-// sampledCommand checks what the newest sample says.
-func (d *testDaemon) sampledCommand(args []string) error {
+// sampledCommand waits until the newest sample says so: in one second of a busy machine the
+// fake nvidia-smi may say nothing.
+func (d *testDaemon) sampledCommand(args []string) (err error) {
+	if waited := waitFor("such a sample", func() bool { err = d.newest(args); return err == nil }); waited != nil {
+		return fmt.Errorf("%w: %w", waited, err)
+	}
+	return nil
+}
+
+// newest checks what the newest sample says.
+func (d *testDaemon) newest(args []string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	x := d.pushed[len(d.pushed)-1]
@@ -118,7 +127,7 @@ func (d *testDaemon) orderedCommand(args []string) error {
 
 // TestBoxScripts plays guard agent and guard run, as real processes with a fake nvidia-smi,
 // against the API over TLS and at the socket. Beside the commands of TestScripts: `samples
-// N` waits until so many have come, `sampled NAME=VALUE...` looks at the newest, `coming
+// N` waits until so many have come, `sampled NAME=VALUE...` until the newest says so, `coming
 // DURATION` puts a release of i-1 ahead, `ordered release|stop|nothing` checks what is, and
 // `appears FILE TEXT` waits until a file has a text in it.
 func TestBoxScripts(t *testing.T) {
