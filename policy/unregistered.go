@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"guard"
+	"guard/policy/presence"
 )
 
 // unregistered tells of instances that nobody claims, and has guard register them
@@ -85,9 +86,10 @@ func (f Facts) stray() (since time.Time, is bool) {
 	return since, true
 }
 
-// strayName is the name without the purpose that guard itself gave it.
+// strayName is the name without the purpose that guard itself gave it, or that something
+// else had which the ID named before.
 func (f Facts) strayName() string {
-	if f.Lease != nil && f.Lease.Adopted {
+	if l := f.Lease; l != nil && (l.Adopted || !presence.SameCreation(l.ResourceCreated, f.Observed.Resource.Created)) {
 		f.Lease = nil
 	}
 	return f.name()
