@@ -116,8 +116,11 @@ func TestClicks(t *testing.T) {
 	m.within(20*time.Millisecond, "a later end", func() bool { return m.lease(id).ExpiresAt.After(*ends) })
 	m.answered(before, "done")
 	later := m.lease(id).ExpiresAt
+	_, opened := m.socket.Open()
 	m.kill()
 	m.start()
+	// What is sent over the dead one's connection would be lost.
+	m.within(20*time.Millisecond, "a new connection", func() bool { _, n := m.socket.Open(); return n > opened })
 	before = len(m.socket.Answers())
 	m.sends(m.socket.Pressed("U1", post, extend))
 	m.answered(before, "already", "ana")
