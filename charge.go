@@ -104,6 +104,17 @@ func (w Wallet) At() time.Time {
 	return w.Read
 }
 
+// Left is what can be drawn before the provider acts, as of the last reading.
+func (w Wallet) Left() Money {
+	if sum, err := w.Balance.Amount.Add(w.Balance.Credit); err == nil {
+		return sum
+	}
+	return w.Balance.Amount
+}
+
+// UsedUp reports whether nothing is left, by the last reading.
+func (w Wallet) UsedUp() bool { return w.Balance.Amount.IsSet() && !w.Left().IsPositive() }
+
 // AtZero is what a provider does to what runs when the balance is used up.
 type AtZero string
 

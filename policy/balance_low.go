@@ -114,14 +114,6 @@ func (w Wallet) perHour(x guard.Exchange) (sum guard.Money, all bool) {
 	return sum, all
 }
 
-// left is what can be drawn before the provider acts, as of the last reading.
-func (w Wallet) left() guard.Money {
-	if sum, err := w.Balance.Amount.Add(w.Balance.Credit); err == nil {
-		return sum
-	}
-	return w.Balance.Amount
-}
-
 // Empty is when the balance is used up at the present burn and by what renews itself, by
 // the last reading; zero where nothing says that it ever is. It is so at the latest where
 // a part of what draws on it is not known.
@@ -129,7 +121,7 @@ func (w Wallet) Empty(x guard.Exchange) (at time.Time, latest bool) {
 	if !w.Balance.Amount.IsSet() {
 		return time.Time{}, false
 	}
-	at, left := w.At(), w.left()
+	at, left := w.At(), w.Left()
 	burn, all := w.perHour(x)
 	rate := guard.Rate{Amount: burn, Per: time.Hour, Free: true}
 	for _, l := range w.Renewals {
@@ -161,9 +153,6 @@ func minus(m, n guard.Money) guard.Money {
 	}
 	return m
 }
-
-// UsedUp reports whether nothing is left, by the last reading.
-func (w Wallet) UsedUp() bool { return w.Balance.Amount.IsSet() && !w.left().IsPositive() }
 
 // Known reports whether it is known at a moment what is left.
 func (w Wallet) Known(at time.Time) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"guard"
@@ -17,15 +18,18 @@ const balanceEvery = 10 * time.Minute
 // offersNone is how long an account that has no balance, or tells no bill, is left alone.
 const offersNone = 24 * time.Hour
 
-// balance reads what is left in an account that pays ahead, now and then. That it cannot
-// be read is written down, and is no error of the poll.
+// balance reads what is left in an account that pays ahead, now and then, and where something
+// is missing that its provider may have deleted for want of it. That it cannot be read is
+// written down, and is no error of the poll.
 func (r *round) balance(ctx context.Context) error {
 	l := r.l
-	if l.account.Balancer == nil || r.at.Before(l.balanceAt) {
+	early := l.balanceTold && r.deletesAtZero() && r.missing()
+	if l.account.Balancer == nil || r.at.Before(l.balanceAt) && !early {
 		return nil
 	}
 	l.balanceAt = r.at.Add(balanceEvery)
 	b, failed := l.account.Balancer.Balance(ctx)
+	l.balanceTold = failed == nil
 	if errors.Is(failed, guard.ErrUnsupported) {
 		l.balanceAt = r.at.Add(offersNone)
 		return nil
@@ -56,4 +60,16 @@ func (r *round) balance(ctx context.Context) error {
 	})
 	l.kick("decide")
 	return wrap("write down what is left in "+l.account.Name, err)
+}
+
+// deletesAtZero reports whether the provider deletes what runs when the balance is used up.
+func (r *round) deletesAtZero() bool {
+	return r.l.account.Provider.Truths().AtZero == guard.ZeroDeletes
+}
+
+// missing reports whether this run read of anything that it is not there.
+func (r *round) missing() bool {
+	return slices.ContainsFunc(r.updates, func(u update) bool {
+		return u.look != nil && u.look.Verdict == guard.VerdictAbsent || !u.unlisted.IsZero()
+	})
 }

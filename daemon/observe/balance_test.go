@@ -85,3 +85,34 @@ func TestNothingIsNoBalance(t *testing.T) {
 type blank struct{}
 
 func (blank) Balance(context.Context) (guard.Balance, error) { return guard.Balance{}, nil }
+
+// TestDeletedForWantOfBalance: where a provider that keeps no tombstones deletes at 0, the
+// balance is read once more when something is missing, and tells what became of it. A
+// provider that asked for time is not asked before.
+func TestDeletedForWantOfBalance(t *testing.T) {
+	later := fake.Fault{Call: fake.CallBalance, From: 15 * time.Minute, For: 10 * time.Minute, Reply: fake.Reply{Status: 429, RetryAfter: "3600"}}
+	for _, c := range []struct {
+		atZero guard.AtZero
+		faults []fake.Fault
+		how    guard.How
+		reads  int
+	}{
+		{guard.ZeroDeletes, nil, guard.ByPlatform, 4},
+		{guard.ZeroDeletes, []fake.Fault{later}, guard.ByOutside, 3},
+		{guard.ZeroNothing, nil, guard.ByOutside, 3},
+	} {
+		b := newBench(t, func(s *fake.Script) {
+			s.Balance, s.AtZero, s.Faults = "50 CNY", c.atZero, c.faults
+			s.Resources = []fake.Resource{{ID: "i-1", Rate: &fake.Rate{Amount: "120", Per: "hour"}}}
+			if c.atZero == guard.ZeroNothing {
+				s.Timeline = []fake.Event{{At: 25 * time.Minute, ID: "i-1", Delete: true}}
+			}
+		})
+		b.once(time.Minute)
+		b.until(30 * time.Minute)
+		o, reads := b.box("i-1"), len(b.cloud.CallsOf(fake.CallBalance, ""))
+		if o.Gone == nil || o.Gone.How != c.how || !o.Gone.At.Before(b.cloud.At(27*time.Minute).Wall) || reads != c.reads {
+			t.Errorf("%+v: %+v, after %d readings of the balance", c, o.Gone, reads)
+		}
+	}
+}

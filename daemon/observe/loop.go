@@ -47,8 +47,10 @@ type Loop struct {
 	pollAt     guard.Instant // when the next poll is due
 	sweepAt    guard.Instant
 	balanceAt  guard.Instant // when the balance is to be read next
-	chargesAt  guard.Instant // and the bill
-	holds      holds
+	// balanceTold: the last time it was told, so it may be asked for before that.
+	balanceTold bool
+	chargesAt   guard.Instant // and the bill
+	holds       holds
 	// checks are the things whose end is being proven, and when the next reading
 	// of each is due (wall time; zero: with the next poll).
 	checks map[string]check

@@ -94,10 +94,16 @@ type source struct {
 	observed func(key string) (guard.Observed, bool, error)
 	lease    func(key string) (guard.Lease, bool, error)
 	release  func(key string) (guard.Release, bool, error)
+	wallet   func(account string) (guard.Wallet, bool, error)
 }
 
-func fromView(v *store.View) source { return source{v.Observed.Get, v.LeaseOf, v.Releases.Get} }
-func fromTx(tx *store.Tx) source    { return source{tx.Observed.Get, tx.LeaseOf, tx.Releases.Get} }
+func fromView(v *store.View) source {
+	return source{v.Observed.Get, v.LeaseOf, v.Releases.Get, v.Wallets.Get}
+}
+
+func fromTx(tx *store.Tx) source {
+	return source{tx.Observed.Get, tx.LeaseOf, tx.Releases.Get, tx.Wallets.Get}
+}
 
 // look runs fn with the ledger at hand. What cannot be read there ends the run.
 func (r *round) look(ctx context.Context, fn func()) error {
@@ -182,6 +188,13 @@ func (r *round) circumstances(src source, o guard.Observed) (presence.Case, erro
 		return c, err
 	}
 	c.Issued = ok && issued(rel)
+	if id.Kind == guard.Instance && r.deletesAtZero() {
+		w, _, err := src.wallet(r.l.account.Name)
+		if err != nil {
+			return c, err
+		}
+		c.UsedUp = w.UsedUp()
+	}
 	if o.Instance.IsZero() {
 		return c, nil
 	}

@@ -21,6 +21,8 @@ type Case struct {
 	// HasGet: the provider reads single things of this kind by ID. Where it does, a
 	// listing alone never proves absence; where it does not, nothing else does.
 	HasGet bool
+	// UsedUp: the account's balance is used up, and at that its provider deletes what runs.
+	UsedUp bool
 }
 
 // Judgement is what the readings so far amount to.
@@ -442,7 +444,7 @@ func how(o guard.Observed, c Case) guard.How {
 		return c.With
 	case told == guard.ByOutside:
 		return told
-	case told == "" && lapsed(o):
+	case told == "" && (c.UsedUp || lapsed(o)):
 		return guard.ByPlatform
 	case told == "" && o.Resource.Spot:
 		// Where nothing is told, a spot instance that vanished was most likely
