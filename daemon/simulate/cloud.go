@@ -188,8 +188,8 @@ func (r *resourcePart) ReadNode(n configs.Node) {
 	case !n.Decode(&r.resourceKeys):
 	case r.ID == "":
 		n.Problem("id is missing")
-	case r.Count.n > mostAlike:
-		n.At("count", "at most %d alike", mostAlike)
+	case r.Count.set && (r.Count.n < 1 || r.Count.n > mostAlike):
+		n.At("count", "write how many are alike, from 1 to %d", mostAlike)
 		r.Count.n = 1
 	}
 }

@@ -35,7 +35,7 @@ accounts:
     resources:
       - {kind: instance}
       - {id: i-1, kind: instnace, rate: {amount: "2"}}
-      - {id: i-2, lump: {amount: "3000", covers: 30d}}
+      - {id: i-2, count: 0, lump: {amount: "3000", covers: 30d}}
       - {id: i-3, attached: [v-9]}
       - {id: i-4, kind: instnace}
     timeline:
@@ -87,7 +87,7 @@ expect:
 		`:6: mode: "enforced" is not a mode`, `:7: defaults.ttl: "5" has no unit`, `:8: budgets: not supported yet`,
 		`:12: accounts.lab.mode`,
 		`:16: accounts.lab.resources[0]: id is missing`, `:17: accounts.lab.resources[1].rate: per is missing`,
-		`:17: accounts.lab.resources[1].rate: per is missing`, `:20: accounts.lab.resources[4].kind: "instnace" is none of instance volume`, `:19: accounts.lab.resources[3]: resource "i-3": attached`, `:22: accounts.lab.timeline[0].charge: write what it is for`,
+		`:18: accounts.lab.resources[2].count: write how many are alike, from 1`, `:20: accounts.lab.resources[4].kind: "instnace" is none of instance volume`, `:19: accounts.lab.resources[3]: resource "i-3": attached`, `:22: accounts.lab.timeline[0].charge: write what it is for`,
 		`:23: accounts.lab.timeline[1].reclaim: write true, stop`, `:24: accounts.lab.timeline[2]: write one thing`,
 		`:25: accounts.lab.timeline[3]: at is missing`, `:27: accounts.lab.faults[0].call: "relase" is not a call`,
 		`:28: accounts.lab.faults[1].call: calls of snapshot are not supported yet`, `:29: accounts.lab.faults[2].reply: unknown "unreachble": did you mean unreachable?`,
