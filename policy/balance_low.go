@@ -121,11 +121,12 @@ func (w Wallet) Empty(x guard.Exchange) (at time.Time, latest bool) {
 	if !w.Balance.Amount.IsSet() {
 		return time.Time{}, false
 	}
-	at, left := w.At(), w.Left()
+	read, left := w.At(), w.Left()
 	burn, all := w.perHour(x)
 	rate := guard.Rate{Amount: burn, Per: time.Hour, Free: true}
+	at = read
 	for _, l := range w.Renewals {
-		if !l.Until.After(at) {
+		if !l.Until.After(read) {
 			continue
 		}
 		if lasts, ok := rate.Lasts(left); !left.IsPositive() || ok && !at.Add(lasts).After(l.Until) {

@@ -104,3 +104,21 @@ func TestWhenABalanceChanges(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsPaidAtOneMoment is paid all, whichever is counted first.
+func TestWhatIsPaidAtOneMoment(t *testing.T) {
+	at := func(h int) time.Time { return zero.Add(time.Duration(h) * time.Hour) }
+	lump := func(amount string) guard.Observed {
+		return guard.Observed{Resource: guard.Resource{Lump: guard.Lump{Amount: guard.MustMoney(amount), From: at(-700), Until: at(4), Renews: guard.Yes}}}
+	}
+	for _, all := range [][]string{{"30 CNY", "300 CNY"}, {"300 CNY", "30 CNY"}} {
+		w := policy.Wallet{Wallet: guard.Wallet{Account: "lab", Balance: guard.Balance{Amount: guard.MustMoney("320 CNY")}, Read: zero}}
+		for _, amount := range all {
+			w.Draw(lump(amount), guard.Metered{})
+		}
+		w.Add(zero)
+		if empty, _ := w.Empty(guard.Exchange{}); !empty.Equal(at(4)) {
+			t.Errorf("%v, of 320 CNY: used up %v, want %v", all, empty, at(4))
+		}
+	}
+}
