@@ -221,15 +221,30 @@ func (j *judge) wallets() {
 		for k, f := range low {
 			closed := j.latest(f.Closed)
 			calm := a.Script.AtZero == guard.ZeroNothing && j.left(a, closed).Sign() <= 0 // goes on into debt
-			if !f.Closed.IsZero() && !calm && !moved(j.earliest(f.Opened)-late, closed) && !j.paused(a, closed) {
+			if !f.Closed.IsZero() && !calm && !moved(unread(a, j.earliest(f.Opened), late), closed) && !j.paused(a, closed) {
 				j.wrong(9, "message repeated", closed, nameOf(a.Script), "its balance is told as low at %s and no more at %s, and nothing but time has passed", f.Opened, f.Closed)
 			}
-			if k > 0 && !moved(j.earliest(low[k-1].Closed)-late, j.latest(f.Opened)) && f.Opened.Sub(low[k-1].Closed) < j.week.Low/4-late {
+			if k > 0 && !moved(unread(a, j.earliest(low[k-1].Closed), late), j.latest(f.Opened)) && f.Opened.Sub(low[k-1].Closed) < j.week.Low/4-late {
 				j.wrong(9, "message repeated", j.latest(f.Opened), nameOf(a.Script), "its balance is told as low again %s after it was not", f.Opened.Sub(low[k-1].Closed))
 			}
 		}
 		j.warned(a, low, moved, late)
 	}
+}
+
+// unread is from when on guard may not have read, at a moment, what changed in an account: a
+// while before, or before a fault that stood in the way then.
+func unread(a *Account, at, late time.Duration) time.Duration {
+	from := at - late
+	for earlier := true; earlier; {
+		earlier = false
+		for _, f := range a.Script.Faults {
+			if f.From-late < from && (span{f.From, f.From + f.For}).touches(from, at) {
+				from, earlier = f.From-late, true
+			}
+		}
+	}
+	return from
 }
 
 // paused reports that guard did not act in an account, or could not, shortly before a moment.
