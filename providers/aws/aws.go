@@ -22,7 +22,6 @@ package aws
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"regexp"
 	"strings"
@@ -51,18 +50,9 @@ import (
 // Kind is the provider's name in a configuration.
 const Kind = "aws"
 
-// Options is what an adapter is made of.
-type Options struct {
-	// Name is the account's name in the configuration.
-	Name string
-	// Config is the account's own section.
-	Config Config
-	// Book says what things cost; nil leaves every price unknown.
-	Book *prices.Book
-	// Base makes the HTTP calls; nil is a pooled transport that honours
-	// AWS_CA_BUNDLE and the proxy variables.
-	Base http.RoundTripper
-}
+// Options is what an adapter is made of. Without a Base the transport honours AWS_CA_BUNDLE and
+// the proxy variables.
+type Options = providers.Options[Config]
 
 // Provider is one AWS account. What it remembers is only what never changes in
 // EC2 (the GPUs of a type, the spot request of an instance), so that losing it
@@ -144,17 +134,15 @@ func (p *Provider) String() string { return Kind + " account " + p.name }
 func (p *Provider) GoString() string { return p.String() }
 
 func (p *Provider) setUp(cfg sdk.Config, o Options) {
-	base := o.Base
-	if base == nil {
+	if o.Base == nil {
 		// The SDK's own client carries AWS_CA_BUNDLE. It is taken out here, after
 		// loading: handing ours to the loader makes it refuse that variable.
 		if b, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok {
-			base = b.GetTransport()
+			o.Base = b.GetTransport()
 		}
 	}
-	cfg.HTTPClient = strictly{providers.NewTransport(providers.TransportConfig{
-		Next: calmly{base}, PerSecond: callsPerSecond, Burst: callsBurst,
-	})}
+	o.Base = calmly{o.Base}
+	cfg.HTTPClient = strictly{o.Transport(callsPerSecond, callsBurst)}
 	cfg.Region = p.home
 	cfg.ClientLogMode = 0
 	if cfg.Credentials != nil {
