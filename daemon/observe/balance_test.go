@@ -116,3 +116,28 @@ func TestDeletedForWantOfBalance(t *testing.T) {
 		}
 	}
 }
+
+// TestABalanceOfOldEndsNothing: one that was used up when it could last be read may be paid
+// by now, so it is no reason for what is missing.
+func TestABalanceOfOldEndsNothing(t *testing.T) {
+	for failing, how := range map[time.Duration]guard.How{0: guard.ByPlatform, time.Second: guard.ByOutside} {
+		b := newBench(t, func(s *fake.Script) {
+			s.Balance, s.AtZero = "10000 CNY", guard.ZeroDeletes
+			s.Timeline = []fake.Event{{At: 5 * time.Minute, ID: "i-1", Delete: true}}
+		})
+		b.account.Balancer = nil // what is known stays as it is here
+		b.restart()
+		b.put(func(tx *store.Tx) error {
+			w := guard.Wallet{Account: "lab", Balance: guard.Balance{Amount: guard.MustMoney("0 CNY")}, Read: b.cloud.At(0).Wall}
+			if failing > 0 {
+				w.Failing = b.cloud.At(failing).Wall
+			}
+			return tx.Wallets.Put(w)
+		})
+		b.once(time.Minute)
+		b.until(10 * time.Minute)
+		if o := b.box("i-1"); o.Gone == nil || o.Gone.How != how {
+			t.Errorf("failing since %s: %+v", failing, o.Gone)
+		}
+	}
+}

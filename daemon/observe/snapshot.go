@@ -193,7 +193,7 @@ func (r *round) circumstances(src source, o guard.Observed) (presence.Case, erro
 		if err != nil {
 			return c, err
 		}
-		c.UsedUp = w.UsedUp()
+		c.UsedUp = w.UsedUp() && w.Failing.IsZero() // else nobody knows what is left by now
 	}
 	if o.Instance.IsZero() {
 		return c, nil
