@@ -41,5 +41,5 @@ func TestRunPodStory(t *testing.T) {
 	s.is("pods/parked", "stopped, bills yes, spent 6.41 USD")
 	s.heard("data", "left behind")
 	// Four hours are 240 polls and signals, 24 sweeps, and the reads around two writes.
-	s.called(c.Calls(), 610, map[string]int{"DELETE ": 1, "POST ": 1, "PUT ": 0, "PATCH ": 0})
+	s.called(c.Calls(), 600, map[string]int{"DELETE ": 1, "POST ": 1, "PUT ": 0, "PATCH ": 0})
 }
